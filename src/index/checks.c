@@ -1,5 +1,5 @@
-/* Sums of words times numbers of their own: high halves of splitmix64 (Steele, Lea, Flood 2014), made odd. They are
- * part of the format. */
+/* Block check sums: each word times its own odd number. The numbers are high halves of splitmix64 (Steele, Lea, Flood
+ * 2014), made odd. The numbers are part of the format. */
 #include "index/checks.h"
 
 #include <assert.h>
@@ -36,7 +36,7 @@ static uint64_t sum_words(const uint32_t *by, const unsigned char *byte, size_t 
     return sum;
 }
 
-/* Some bytes of words that are not whole. */
+/* The bytes of partial words. */
 static uint64_t sum_bytes(size_t place, const unsigned char *byte, size_t n)
 {
     uint64_t sum = 0;

@@ -1,4 +1,4 @@
-/* A counter's points in order of time, with the least and most of every 64. */
+/* Writes a counter's points in order of time, with the minimum and maximum of every 64. */
 #include "index/rows.h"
 
 #include <assert.h>
@@ -7,7 +7,7 @@
 
 enum { GATHERED = EK__GROUP_EVENTS * 64 };
 
-/* Points on their way to the file. */
+/* Points to be written to the file. */
 typedef struct gathered {
     size_t n;
     ek__index_point point[GATHERED];

@@ -1,6 +1,6 @@
-/* The file from sorted records. Where the events of a track and the points of a counter stand follows from how many
- * there are, so several threads write them at once, the largest first, and the file is the same for any number of
- * threads. What they sum up to is put in order behind them when all is written. */
+/* Writes the index file from sorted records. The positions of a track's events and a counter's points follow from their
+ * numbers, so several threads write them at once, the largest first, and the file is the same for any number of
+ * threads. Their sums (groups, chunks, rows) are appended in order when all of them are written. */
 #include "index/finish.h"
 
 #include <assert.h>
@@ -67,7 +67,7 @@ static uint64_t n_flows(const ek__index_store *store)
     return ek__sorter_count(&store->flows, 0);
 }
 
-/* Where everything stands whose size is known; what there is to do. */
+/* Set the position of every section of known size, and the list of tasks. */
 static bool make_tasks(finishing *f)
 {
     const ek__index_store *store = f->how->store;
@@ -138,7 +138,7 @@ static ek_status do_task(finishing *f, ek__row_writer *writer, const task *t, ek
 
 /* ---- threads ---- */
 
-/* Records are written: the caller is told, and may ask to stop. Arrows may be fewer or more than was thought. */
+/* Records are written: report to the caller, which may request a stop. The number of arrows is an estimate. */
 static void advance(void *user, uint64_t n)
 {
     finishing *f = user;
@@ -152,7 +152,7 @@ static void advance(void *user, uint64_t n)
     pthread_mutex_unlock(&f->lock);
 }
 
-/* The next task; NULL when there is none or it is time to stop. */
+/* The next task; NULL when there is none or a stop was requested. */
 static const task *add_task(finishing *f)
 {
     const task *next = NULL;
@@ -215,9 +215,9 @@ static void run_threads(finishing *f)
     ek__run_threads(f->n_writers, work, w, sizeof *w);
 }
 
-/* ---- behind the rows ---- */
+/* ---- after the rows ---- */
 
-/* What is written one after the other. */
+/* The sections that are written one after the other. */
 typedef struct tail {
     finishing *f;
     uint64_t at;
@@ -255,7 +255,7 @@ static void write_groups(tail *t, ek__index_header *h)
     }
 }
 
-/* Groups, chunks and rows are numbered within their track until now. */
+/* Groups, chunks and rows are numbered within their track up to here. */
 static void write_chunks(tail *t, ek__index_header *h)
 {
     const finishing *f = t->f;
@@ -292,7 +292,7 @@ static void write_rows(tail *t, ek__index_header *h)
             add(t, row + r->first_row, r->n_rows * sizeof *row);
         first_chunk += r->n_chunks;
         h->events.n += (uint64_t)r->n_events;
-        /* Every event of the track is in a row or counted as left out. */
+        /* Every event of the track is in a row or counted as omitted. */
         assert((uint64_t)(r->n_events + r->n_left_out) == ek__sorter_count(&f->how->store->events, i));
     }
     assert(first_chunk == h->chunks.n);
@@ -342,7 +342,7 @@ static void write_names(tail *t, ek__index_header *h)
     }
 }
 
-/* Of several of one thread the last counts: ek__index_store_settle() left no other. */
+/* If a thread has several, the last one counts: ek__index_store_settle() kept only that one. */
 static int32_t order_of(const ek__index_store *store, uint32_t pid, uint32_t tid)
 {
     size_t low = 0, high = store->n_orders;
@@ -414,7 +414,7 @@ static void write_counters(tail *t, ek__index_header *h)
     assert(point == h->points.n && range == h->ranges.n);
 }
 
-/* Windows, then the spots that tell where they are. */
+/* Windows, then the spots with their positions. */
 static void write_spots(tail *t, ek__index_header *h)
 {
     size_t n = 0;
@@ -437,7 +437,7 @@ static void write_spots(tail *t, ek__index_header *h)
     assert(window <= h->spots.at);
 }
 
-/* Of all blocks before it; the last one is filled up with zeros. The header has a check of its own. */
+/* The checks of all blocks before this section; the last block is padded with zeros. The header has its own check. */
 static void write_checks(tail *t, ek__index_header *h)
 {
     ek__output *output = &t->f->output;
@@ -460,7 +460,7 @@ static ek_status write_tail(finishing *f, ek_error *err)
 {
     ek__index_header *h = f->how->header;
     tail t = {f, f->arrows_at, EK_OK, err};
-    assert(f->next == f->n_tasks && f->status == EK_OK); /* all that comes before is written */
+    assert(f->next == f->n_tasks && f->status == EK_OK); /* everything before it is written */
     begin_section(&t, &h->from, f->n_arrows);
     t.at += f->n_arrows * sizeof(ek__index_arrow);
     begin_section(&t, &h->to, f->n_arrows);

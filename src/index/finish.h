@@ -1,11 +1,11 @@
-/* index/finish.h - from records that are gathered to the bytes of an index file. */
+/* index/finish.h - writes the index file from the gathered records. */
 #ifndef EK_INDEX_FINISH_H
 #define EK_INDEX_FINISH_H
 
 #include "index/rows.h"
 #include "index/write.h"
 
-/** What the header says that is not in the records. */
+/** Header fields that do not come from the records. */
 typedef struct ek__index_finish {
     const ek__index_store *store;
     const ek__trace *trace;
@@ -13,9 +13,9 @@ typedef struct ek__index_finish {
     const struct ek__gunzip *gunzip; /**< of a compressed trace, with spots; NULL for others */
     int fd, n_threads;               /**< n_threads: 1 or more */
     size_t bound;                    /**< bytes of records in memory */
-    ek__index_header *header;        /**< filled: what is known of the trace; then its sections */
+    ek__index_header *header;        /**< in: the fields about the trace; out: its sections too */
     const ek_interrupt *interrupt;
-    /** Called with a share of 0 to 1, never twice at once; may be NULL. */
+    /** Called with a share of 0 to 1, never concurrently; may be NULL. */
     void (*progress)(void *user, double share);
     void *user;
 } ek__index_finish;

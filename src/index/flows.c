@@ -1,6 +1,6 @@
-/* Ends of flows, sorted by what they are, id and time, become arrows: from a start to every step and end behind it,
- * from step to step where there are some. An end without a start before it gives nothing. Arrows go through two more
- * sorts, by where they begin and by where they end. */
+/* Makes arrows of flow ends sorted by type, id and time: from a start to every later step and end, or from step to step
+ * where there are steps. An end without an earlier start gives no arrow. Two more sorts order the arrows by their begin
+ * and by their end. */
 #include "index/rows.h"
 
 #include <assert.h>
@@ -9,7 +9,7 @@
 
 enum { ARROW_WORDS = 4, GATHERED = 1024 };
 
-/* Arrows on their way to the sorts. Words: track, time, other end's time, other end's track and name. */
+/* Arrows to be sorted. Words: track, time, other end's time, other end's track and name. */
 typedef struct gathered {
     size_t n;
     uint64_t from[GATHERED * ARROW_WORDS], to[GATHERED * ARROW_WORDS];
@@ -75,7 +75,7 @@ ek_status ek__pair_flows(const ek__index_file *file, size_t bound, ek__arrows *o
     if (!g)
         return ek__no_memory(err);
     g->n = 0;
-    memset(g->bucket, 0, sizeof g->bucket); /* all of them in one */
+    memset(g->bucket, 0, sizeof g->bucket); /* one allocation for all */
     ek_status status = pair(file, &stream, out, g, err);
     if (status == EK_OK)
         status = ek__sorter_finish(&out->from, err);

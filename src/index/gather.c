@@ -1,4 +1,4 @@
-/* Parts merged in the order of the file: their texts and tracks get numbers of the whole file, their records go to the
+/* Merges parts in file order: renumbers their texts and tracks for the whole file and passes their records to the
  * external sorts. */
 #include "index/records.h"
 
@@ -80,7 +80,7 @@ static bool merge_names(ek__index_store *store, const ek__index_part *part)
 
 /* ---- records ---- */
 
-/* Records of tracks for which there was no room are left out. */
+/* Records of tracks without room are omitted. */
 static void renumber_events(const ek__index_store *store, ek__index_records *events, int name_word)
 {
     size_t n = 0;
@@ -215,7 +215,7 @@ static int compare_orders(const void *a, const void *b)
     return x->number < y->number ? -1 : x->number > y->number;
 }
 
-/* Of several of one thread the last counts. */
+/* If a thread has several, the last one counts. */
 static void settle_orders(ek__index_store *store)
 {
     ek__index_order *order = store->order;

@@ -1,6 +1,5 @@
-/* What an event is for colours and sums, in the order in which its own category and arguments, its name and its process
- * decide. The same facts as in src/trace/scan/classify.c, which keeps what analyses need; here every event gets an
- * answer.
+/* Classifies every event for colours and sums: by its category and arguments, then its name, then its process. Uses the
+ * same facts as src/trace/scan/classify.c, which classifies only events that analyses need.
  */
 #include "index/kinds.h"
 
@@ -25,7 +24,7 @@ static bool ends(const char *name, size_t size, const char *with)
     return size >= n && memcmp(name + size - n, with, n) == 0;
 }
 
-/* ASCII letters of either case; `what` is of small ones. */
+/* ASCII letters of either case; `what` is lower case. */
 static bool contains(const char *name, size_t size, const char *what)
 {
     size_t n = strlen(what);
@@ -162,7 +161,7 @@ static ek_view_type type_of_overlap(ek__name_meaning name)
     }
 }
 
-/* What only its process tells. */
+/* Classes that depend only on the process. */
 static ek_view_type type_by_process(ek__name_meaning name, const ek__track *track, bool no_metadata)
 {
     if (no_metadata)
@@ -283,8 +282,8 @@ static ek__track_class class_of_type(ek_view_type type)
     }
 }
 
-/* What most of its events are; marks and steps only where there is nothing else. A GPU's stream computes if anything
- * on it does. */
+/* The most frequent type of its events; marks and steps only if there is no other. A GPU stream is a compute stream if
+ * any event on it computes. */
 static ek__track_class class_of_events(const uint64_t *count)
 {
     uint64_t n[EK__N_TRACK_CLASSES] = {0};

@@ -1,5 +1,5 @@
-/* index/kinds.h - what events and tracks are: what an event says of itself is known when it is read, what its name and
- * its process say only at the end. */
+/* index/kinds.h - classifies events and tracks. An event's own fields are known when it is read, the classes of its
+ * name and process only at the end. */
 #ifndef EK_INDEX_KINDS_H
 #define EK_INDEX_KINDS_H
 
@@ -7,11 +7,11 @@
 #include "index/format.h"
 #include "trace/scan/part.h"
 
-/** What an event's phase, category and arguments say. Stands where its type will stand in the end. */
+/** The class from an event's phase, category and arguments. Stored in the field of its final type. */
 typedef enum ek__index_kind {
-    EK__KIND_PLAIN,     /**< nothing: name and process tell */
+    EK__KIND_PLAIN,     /**< no class: name and process decide */
     EK__KIND_OPERATOR,  /**< Ascend's device: a task on one of its cores */
-    EK__KIND_TASK_COPY, /**< the device's other tasks */
+    EK__KIND_TASK_COPY, /**< other tasks of the device */
     EK__KIND_TASK_WAIT,
     EK__KIND_TASK,
     EK__KIND_SUBTASK, /**< of a collective */
@@ -26,13 +26,13 @@ typedef enum ek__index_kind {
     EK__KIND_INSTANT,
 } ek__index_kind;
 
-/** What a name says. */
+/** The class from a name. */
 typedef enum ek__name_meaning {
     EK__NAME_PLAIN,
     EK__NAME_STEP,
     EK__NAME_ITERATION,
     EK__NAME_DATA_LOADING,
-    EK__NAME_RUNTIME, /**< CANN's layers carry theirs in their names */
+    EK__NAME_RUNTIME, /**< names of CANN's layers contain it */
     EK__NAME_RUNTIME_WAIT,
     EK__NAME_WAIT,
     EK__NAME_NEXT_DATA,  /**< MindSpore's GetNext */
@@ -50,7 +50,7 @@ ek__index_kind ek__kind_of(const ek__block *block, const ek__raw_event *raw, ek_
 ek__name_meaning ek__meaning_of_name(const char *name, size_t size);
 /** @param no_metadata  ek__store_no_metadata() */
 ek_view_type ek__type_of(ek__index_kind kind, ek__name_meaning name, const ek__track *track, bool no_metadata);
-/** What a track is, from its layer or what is on it. @param count  [EK_N_VIEW_TYPES] events of each type */
+/** The kind of a track, from its layer or its events. @param count [EK_N_VIEW_TYPES] events of each type */
 ek__track_class ek__class_of(const ek__track *track, const uint64_t *count);
 
 #endif

@@ -1,6 +1,6 @@
-/* Opening the index of a run: its traces are found as for the analysis, each has an index file, and one that does not
- * fit its trace (another size or time of change), is damaged or of another version is written anew, one trace after the
- * other. What is no trace among several is told of and left out. */
+/* Opens the index of a run. Its traces are found as for the analysis, and each has an index file. An index file that
+ * does not match its trace (size or modification time), is damaged or has another version is written again, one trace
+ * at a time. If several files are given, those that are not traces are reported and skipped. */
 #include <assert.h>
 #include <errno.h>
 #include <stdio.h>
@@ -26,7 +26,7 @@ const char *const ek__track_class_name[EK__N_TRACK_CLASSES] = {
 #define FARTHEST_SHIFT (INT64_C(1) << 61)
 
 typedef struct trace {
-    const char *path, *given; /* absolute; as found below what was given */
+    const char *path, *given; /* absolute; as found below the given path */
     int rank, stage, number;
     int64_t size;
 } trace;
@@ -35,13 +35,13 @@ typedef struct opening {
     ek__pool *pool;
     int n_traces;
     trace *trace;
-    int64_t bytes, done; /* of all traces; of those before this one */
+    int64_t bytes, done; /* bytes of all traces; of the traces before this one */
     const ek_trace_index_options *options;
     const ek_listener *listener;
     ek__index_places places;
     ek_trace_index *index;
     ek_trace_index_made made;
-    ek_error skipped; /* of the last one that was no trace */
+    ek_error skipped; /* of the last file that was not a trace */
     ek_error *err;
 } opening;
 
@@ -68,7 +68,7 @@ static ek_status add_trace(opening *o, const char *path, const ek__rank_files *r
     return EK_OK;
 }
 
-/* The name of a trace's index, and whose it is. */
+/* The name of a trace's index and the trace's path. */
 typedef struct named {
     char *name;
     trace *trace;
@@ -81,7 +81,7 @@ static int by_name(const void *a, const void *b)
     return order != 0 ? order : strcmp(x->trace->path, y->trace->path);
 }
 
-/* Names of index files are of the path's hash: paths of one hash get numbers. */
+/* An index file is named by the hash of the path: paths with equal hashes get numbers. */
 static bool distinguish_names(const opening *o)
 {
     named *all = ek__pool_alloc(o->pool, (size_t)o->n_traces, sizeof *all);
@@ -107,7 +107,7 @@ bool ek__index_takes_table(const char *path)
     return ek__is_kernel_table(path);
 }
 
-/* A table of kernels stands for a rank's trace where there is none; -1. */
+/* The kernel table that replaces the trace of a rank without one; -1. */
 static int table_of(const ek__rank_files *rank)
 {
     int found = -1;
@@ -157,7 +157,7 @@ static char *path_in(const char *folder, const trace *t)
     return path;
 }
 
-/* An index that is there and fits. Whatever is wrong with it, it is written again. */
+/* Open an existing index that matches. With any defect it is written again. */
 static ek_status open_existing(const opening *o, const trace *t, ek__index_opened *out, bool *found)
 {
     int64_t size, changed;
@@ -283,7 +283,7 @@ static bool is_by_rank(const ek_trace_index *index)
 }
 #endif
 
-/* By rank, those without one last; else as they were. */
+/* By rank, those without a rank last; otherwise in their old order. */
 static void sort_files(ek_trace_index *index)
 {
     for (int i = 1; i < index->n_files; i++) {
@@ -377,6 +377,6 @@ void ek_trace_index_shift(ek_trace_index *index, const int64_t *shift)
         index->file[i].shift = own > FARTHEST_SHIFT ? FARTHEST_SHIFT : own;
     }
     ek_status status = ek__index_number(index, NULL);
-    assert(status == EK_OK); /* as many as before */
+    assert(status == EK_OK); /* same number as before */
     (void)status;
 }

@@ -1,9 +1,9 @@
-/* Opening one index file. It may be damaged or made by someone else. Bytes that have changed are found by the checks of
- * their blocks, here for the small sections, which are read whole, and later where others are read. A file with the
- * right checks may be hostile all the same: whatever later code takes as a place in memory or in the file is held
- * against the sections here once (rows, chunks, groups, points, arrows, texts of tracks), in one pass over the small
- * sections, or where it is used (names, windows of compressed traces). What the sums and events say is not held against
- * each other: wrong ones give wrong pictures. Tracks are put in the order in which they are shown. */
+/* Opens and checks one index file. The file may be damaged or made by someone else. Block checks detect changed bytes:
+ * here in the small sections, which are read whole, later wherever other blocks are read. A file with correct checks
+ * may still be hostile, so every value that later code uses as a place in memory or in the file is compared with the
+ * sections: here once, in one pass over the small sections (rows, chunks, groups, points, arrows, texts of tracks), or
+ * at its use (names, windows of compressed traces). Sums are not compared with events: wrong ones give wrong pictures.
+ * Tracks are put in display order. */
 #include <assert.h>
 #include <errno.h>
 #include <fcntl.h>
@@ -141,7 +141,7 @@ static ek_status copy_sections(ek__index_opened *f, ek_error *err)
     return f->track_at && f->shown && f->shown_counter && f->names ? EK_OK : ek__no_memory(err);
 }
 
-/* ---- what the sections say ---- */
+/* ---- contents of the sections ---- */
 
 /* Chunks of a row: full ones, and a last one with the rest. */
 static bool chunks_fit(const ek__index_opened *f, const ek__index_row *row)
@@ -211,14 +211,14 @@ static bool counters_fit(const ek__index_opened *f)
     return true;
 }
 
-/* ---- texts that are shown ---- */
+/* ---- display texts ---- */
 
 static size_t shown_size(const ek__index_text *text)
 {
     return text->size < EK__INDEX_SHOWN_TEXT - 1 ? text->size : EK__INDEX_SHOWN_TEXT - 1;
 }
 
-/* Room for the texts of all tracks and counters; a name may be made of two. */
+/* Room for the texts of all tracks and counters; a name may combine two texts. */
 static size_t all_shown(const ek__index_opened *f)
 {
     size_t size = 1;
@@ -234,11 +234,11 @@ static size_t all_shown(const ek__index_opened *f)
     return size;
 }
 
-/* The part of the texts that tracks and counters have theirs in: it stands behind the names' texts. */
+/* The part of the texts that belongs to tracks and counters: it follows the names' texts. */
 typedef struct shown_part {
     uint64_t begin, end;
     char *bytes; /* from `begin` on */
-    char *to;    /* where the next text goes */
+    char *to;    /* the place of the next text */
 } shown_part;
 
 static void reach(shown_part *part, const ek__index_text *text)
@@ -317,7 +317,7 @@ static ek_status show_texts(ek__index_opened *f, ek_error *err)
     return status;
 }
 
-/* ---- the order in which tracks are shown ---- */
+/* ---- the display order of tracks ---- */
 
 typedef struct place {
     const ek__index_track *track;
@@ -368,7 +368,7 @@ static int compare_places(const void *a, const void *b)
     return order != 0 ? order : (x->number > y->number) - (x->number < y->number);
 }
 
-/* Tracks and their rows as shown; track_at tells where those of the file went. */
+/* Tracks and their rows in display order; track_at maps the file's tracks to it. */
 static void write_in_order(ek__index_opened *f, const place *at, ek__index_row *row, ek__index_track *track,
                            ek__index_shown_track *shown)
 {
@@ -384,7 +384,7 @@ static void write_in_order(ek__index_opened *f, const place *at, ek__index_row *
         }
         f->track_at[at[t].number] = t;
         f->n_shown += from->n_rows > 0;
-        assert((from->n_rows > 0) == (f->n_shown == t + 1)); /* those without rows come last */
+        assert((from->n_rows > 0) == (f->n_shown == t + 1)); /* tracks without rows come last */
     }
     assert(n == f->n_rows && f->n_shown <= f->n_tracks);
 }

@@ -1,7 +1,7 @@
-/* Where index files go: the folder that was asked for; a new one of its own for those that are not kept; else a folder
- * `evenkeel-index` beside the trace, of several traces in the deepest folder that holds them all, or below the user's
- * cache when that cannot be written. Names are made of the trace's name and the hash of its path, so they hold nothing
- * that leads out of the folder. */
+/* Finds the folder for index files. It is the requested one; a new temporary one for an index that is not kept;
+ * otherwise a folder `evenkeel-index` next to the trace (for several traces, in the deepest folder that contains them
+ * all), or in the user's cache if that is not writable. Names consist of the trace's name and the hash of its path, so
+ * they cannot lead out of the folder. */
 #include <assert.h>
 #include <errno.h>
 #include <stdio.h>
@@ -59,7 +59,7 @@ char *ek__index_file_name(const char *trace, int number)
 
 /* ---- folders ---- */
 
-/* The deepest folder that holds all traces: its size within the first one's path; 0 when that is the root. */
+/* The deepest folder that contains all traces: its size within the first one's path; 0 when that is the root. */
 static size_t common_folder(const char *const *trace, int n)
 {
     assert(n >= 1 && trace[0][0] == '/');
@@ -93,7 +93,7 @@ static char *in_cache(const char *folder, size_t size)
     const char *cache = getenv("XDG_CACHE_HOME"), *home = getenv("HOME");
     char rest[64], *own = NULL, *path = NULL;
     snprintf(rest, sizeof rest, "evenkeel/index/%016llx", (unsigned long long)hash_of(folder, size));
-    if (!cache || *cache != '/') { /* a relative one must be passed over */
+    if (!cache || *cache != '/') { /* the standard requires relative paths to be ignored */
         if (!home || *home != '/')
             return NULL;
         cache = own = join(home, ".cache");
@@ -158,7 +158,7 @@ void ek__index_places_clear(ek__index_places *places)
     *places = (ek__index_places){0};
 }
 
-/* Make a folder and those above it. @return false with errno */
+/* Make a folder and its parents. @return false with errno */
 static bool make_folders(const char *folder)
 {
     char *path = strdup(folder);
@@ -192,7 +192,7 @@ const char *ek__index_place_to_write(const ek__index_places *places, ek_error *e
 {
     int problem = 0;
     for (int i = 0; i < places->n; i++) {
-        /* beside the traces one folder is made, not those above it, which are there */
+        /* next to the traces only this folder is made: those above it exist */
         bool made = can_write(places->folder[i]) || make_folders(places->folder[i]);
         if (made && can_write(places->folder[i]))
             return places->folder[i];

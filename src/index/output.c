@@ -1,4 +1,4 @@
-/* Writing and reading at places of files, to the last byte, with messages that say which file and why. */
+/* Writes and reads all bytes at a place of a file, with error messages that name the file and the reason. */
 #include "index/output.h"
 
 #include <assert.h>
@@ -97,7 +97,7 @@ void ek__output_clear(ek__output *output)
     output->check = NULL;
 }
 
-/* Room for the checks of so many blocks, 0 where they are new. */
+/* Room for the checks of the given number of blocks, new ones are 0. */
 static bool make_room(ek__output *output, size_t n)
 {
     uint64_t *room = ek__with_room(output->check, &output->capacity, n, sizeof *room);
@@ -111,7 +111,7 @@ static bool make_room(ek__output *output, size_t n)
     return true;
 }
 
-/* What n bytes at a place add to the checks of the blocks they lie in. */
+/* Add the contribution of n bytes at a place to the checks of their blocks. */
 static void find_checks(const char *bytes, size_t n, uint64_t within, uint64_t *check)
 {
     while (n > 0) {
@@ -160,10 +160,10 @@ const uint64_t *ek__output_checks(ek__output *output, uint64_t end, size_t *n)
     uint64_t blocks = (end - output->first + EK__CHECK_BYTES - 1) / EK__CHECK_BYTES;
     assert(end >= output->first && blocks >= output->n);
     *n = (size_t)blocks;
-    return make_room(output, (size_t)blocks + 1) ? output->check : NULL; /* of an empty file too */
+    return make_room(output, (size_t)blocks + 1) ? output->check : NULL; /* for an empty file too */
 }
 
-/* ---- put aside ---- */
+/* ---- spooled bytes ---- */
 
 void ek__aside_init(ek__aside *aside, const char *folder)
 {

@@ -1,7 +1,7 @@
-/* Arrows of some tracks between two times: those that begin there and those that end there and were not found already.
- * Both lists of a track are sorted by time, so each is read from the first arrow on, a batch at a time, until it is
- * beyond the time or beyond the earliest `at_most` found so far, which a heap keeps. Which row an end lies in is looked
- * up at the end, for those that are kept. */
+/* Finds the arrows of some tracks between two times: those that begin on them and those that end on them and were not
+ * found already. Both lists of a track are sorted by time, so each is read from the first arrow on, in batches, until
+ * it passes the end time or the earliest `at_most` found so far, which are in a heap. The rows of the ends are looked
+ * up at the end, for the arrows in the heap. */
 #include <assert.h>
 #include <stdlib.h>
 #include <string.h>
@@ -10,7 +10,7 @@
 
 enum { BATCH = 128 };
 
-/* An arrow on its way. `time`: where it was found. */
+/* A found arrow. `time`: that of the end at which it was found. */
 typedef struct found {
     int64_t time;
     const ek__index_opened *file;
@@ -29,7 +29,7 @@ typedef struct gathering {
     ek_error *err;
 } gathering;
 
-/* A total order, so that which arrows are kept does not depend on the order of tracks. */
+/* A total order, so that the kept arrows do not depend on the order of tracks. */
 static bool is_later(const found *a, const found *b)
 {
     if (a->time != b->time)
@@ -66,7 +66,7 @@ static void sift_up(found *heap, size_t i)
 }
 
 #ifndef NDEBUG
-/* Is the latest one on top of the heap, as far as its children tell? */
+/* Is the latest one on top of the heap, compared with its children? */
 static bool is_heap(const gathering *g)
 {
     for (size_t i = 1; i < 3 && i < g->n; i++)

@@ -1,7 +1,7 @@
-/* A counter's curve as columns of a picture: least, most and last value of the points in each. Points are sorted by
- * time and summed up in ranges of 64: of a range that lies in one column and is not its last, the sum is enough;
- * others are read, neighbours together. The point before the picture comes first, the one behind it last, so that lines
- * reach its borders. */
+/* Computes a counter's curve as columns of a picture: minimum, maximum and last value of the points in each. Points are
+ * sorted by time and summed up in ranges of 64. For a range within one column that is not the column's last, the sum is
+ * sufficient; other ranges are read, neighbours together. The point before the picture comes first and the point after
+ * it last, so that lines reach its borders. */
 #include <assert.h>
 #include <math.h>
 #include <stdlib.h>
@@ -44,7 +44,7 @@ static void add(curve *c, int64_t time, double least, double most, double last)
         ek__index_curve_point *p = &c->out[c->n - 1];
         if (column == -1) {
             *p = (ek__index_curve_point){time, least, most, last}; /* only the one right before the picture */
-        } else if (column < INT64_MAX) {                           /* and only the first one behind it */
+        } else if (column < INT64_MAX) {                           /* and only the first one after it */
             p->least = least < p->least ? least : p->least;
             p->most = most > p->most ? most : p->most;
             p->last = last;
@@ -55,7 +55,7 @@ static void add(curve *c, int64_t time, double least, double most, double last)
     }
 }
 
-/* Ranges are read a part at a time, from `r` on. Where that fails, c->status says so, and they come out as zeros. */
+/* Ranges are read a part at a time, from `r` on. On failure c->status is set and the ranges are zeros. */
 static ek__index_range range_at(curve *c, uint64_t r)
 {
     assert(r < c->n_ranges);
@@ -83,7 +83,7 @@ static uint64_t first_range(curve *c)
     return low > 0 ? low - 1 : 0; /* its last point is the one before the picture */
 }
 
-/* In one column, with another range behind it in the same one? */
+/* In one column, with a later range in the same column? */
 static bool is_inner(curve *c, uint64_t r)
 {
     ek__index_range range = range_at(c, r);
@@ -122,7 +122,7 @@ static void walk(curve *c)
             r++;
         if (c->status != EK_OK)
             return;
-        assert(r > from); /* so that this ends */
+        assert(r > from); /* ensures termination */
         add_points(c, from, r);
         if (c->n > 0 && c->column == INT64_MAX)
             return;

@@ -1,5 +1,5 @@
-/* What an opened index holds: files, tracks, rows, counters and names of all files in one numbering each. A number's
- * file is found by bisection over the files' first numbers. */
+/* Describes an opened index: files, tracks, rows, counters and names, each numbered over all files. A number's file is
+ * found by bisection over the files' first numbers. */
 #include <assert.h>
 #include <limits.h>
 #include <string.h>
@@ -63,8 +63,8 @@ static uint32_t first_of(const ek__index_opened *f, numbers what)
     }
 }
 
-/* The last file whose first number is not above; those without any are passed over, since the one behind them begins
- * at the same number. */
+/* The last file with a first number that is not above; files without any are skipped, since the next file begins at the
+ * same number. */
 static const ek__index_opened *find_file(const ek_trace_index *index, numbers what, uint32_t number)
 {
     int low = 0, high = index->n_files - 1;
@@ -101,7 +101,7 @@ const ek__index_opened *ek__index_find_track(const ek_trace_index *index, int tr
     return f;
 }
 
-/* ---- what there is ---- */
+/* ---- contents ---- */
 
 int ek_trace_index_n_files(const ek_trace_index *index)
 {

@@ -1,4 +1,5 @@
-/* Everything about one event: its text from the trace, its layer, its arrows and what stands at their other ends. */
+/* Collects the details of one event: its text from the trace, its layer, its arrows and the events at their other
+ * ends. */
 #include <assert.h>
 #include <stdlib.h>
 #include <string.h>

@@ -1,6 +1,5 @@
-/* The arrows of one event, and what stands at their other ends. An arrow belongs to the deepest event of its track at
- * its time; so of an event that encloses others only those arrows count that none of these has, and no more than
- * SCANNED are looked at for them. */
+/* Finds the arrows of one event, and the events at their other ends. An arrow belongs to the deepest event of its track
+ * at its time, so arrows of enclosed events are excluded; at most SCANNED arrows are read. */
 #include <assert.h>
 #include <stdlib.h>
 

@@ -1,8 +1,8 @@
-/* The layer that one event belongs to, told where it is asked for: by a numbered element of its own name's path
- * ("12-LlamaDecoderLayer"; the outermost counts), of the operator that its arguments name, or of the PyTorch modules
- * that enclose it on the host; else by what launched it, over up to MAX_HOPS arrows. Of enclosing modules the outermost
- * counts whose kind the trace has more than one of. Not handled: layers that only a whole rank's passes tell
- * (src/trace/layers/layers_paths.c), which the layers tab shows. */
+/* Finds the layer of one event on demand. The layer is found from a numbered element of its name's path
+ * ("12-LlamaDecoderLayer"; the outermost counts), from the operator named in its arguments, from the enclosing PyTorch
+ * modules on the host, or from its launcher over up to MAX_HOPS arrows. Of the enclosing modules, the outermost one of
+ * a kind that occurs more than once in the trace counts. Not handled: layers that can only be found from all passes of
+ * a rank (src/trace/layers/layers_paths.c), which the layers tab shows. */
 #include <assert.h>
 #include <stdlib.h>
 #include <string.h>
@@ -40,7 +40,7 @@ static bool layer_of_path(const char *text, size_t size, char layer[LAYER_SIZE])
     return false;
 }
 
-/* ---- what the event's own text says ---- */
+/* ---- the event's own text ---- */
 
 static bool layer_of_arguments(const char *text, size_t size, char layer[LAYER_SIZE])
 {
@@ -92,7 +92,7 @@ static bool layer_of_module(const ek__index_opened *file, const ek__index_names_
     return add_layer(module, size - skip, layer);
 }
 
-/* ---- what launched it ---- */
+/* ---- the launcher ---- */
 
 typedef struct asked {
     const ek__index_opened *file;
@@ -102,7 +102,7 @@ typedef struct asked {
     ek_error *err;
 } asked;
 
-/* The modules that enclose a time on a track, from outside; rows of their own depth are below. */
+/* The modules that enclose a time on a track, outermost first; deeper rows are below. */
 static ek_status layer_of_parents(const asked *a, int row, int64_t time)
 {
     const ek__index_opened *file = a->file;

@@ -1,5 +1,5 @@
-/* Reading events, arrows and sums of an index file, and finding what is where in a row: by bisection over the sums of
- * chunks, which are in memory, then those of a chunk's groups, and one read of 64 events. */
+/* Reads events, arrows and sums of an index file, and finds the events of a row at a time: by bisection over the sums
+ * of chunks, which are in memory, then over those of a chunk's groups, and one read of 64 events. */
 #include <assert.h>
 
 #include "index/opened.h"
@@ -37,7 +37,7 @@ ek_status ek__index_read_events(const ek__index_opened *file, const ek__index_ro
     while (n > 0 && status == EK_OK) {
         const ek__index_chunk *chunk = ek__index_row_chunk(file, row, first / EK__CHUNK_EVENTS);
         uint32_t within = first % EK__CHUNK_EVENTS, rest = chunk->sum.n - within, some = n < rest ? n : rest;
-        assert(within < chunk->sum.n && some >= 1); /* so that this ends */
+        assert(within < chunk->sum.n && some >= 1); /* ensures termination */
         status = ek__index_read_chunk(file, chunk, within, some, out, err);
         out += some;
         first += some;
@@ -62,7 +62,8 @@ uint64_t ek__index_first_chunk(const ek__index_opened *file, const ek__index_row
     return low;
 }
 
-/* How many chunks of the row, groups of the chunk, events begin at or before a time: the last of them is meant. */
+/* The number of chunks of the row, groups of the chunk or events that begin at or before a time: the search continues
+ * in the last of them. */
 static uint64_t chunks_before(const ek__index_opened *file, const ek__index_row *row, int64_t time)
 {
     uint64_t low = 0, high = row->n_chunks;

@@ -1,23 +1,23 @@
-/* A row as boxes, for a picture with so many nanoseconds a pixel. The row is walked from its chunks down: a chunk's or
- * group's sum that is short and has no gap to be seen is taken as it is, what is longer is read. So a picture costs a
- * few sums or events a pixel, however many events it shows. Neighbours that are still too short to tell apart are
- * joined on the way. */
+/* Turns a row into boxes for a picture with a given number of nanoseconds per pixel. The row is walked from its chunks
+ * down: a chunk or group that is short and has no visible gap becomes one box from its sums, a longer one is read. So a
+ * picture costs a few sums or events per pixel, independent of the number of events. Neighbours that are too short to
+ * distinguish are joined. */
 #include <assert.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "index/opened.h"
 
-enum { LEAST_BOXES = 8 /* with fewer a picture could not keep its promise at both borders */ };
+enum { LEAST_BOXES = 8 /* with fewer the limit could not be kept at both borders */ };
 
-/* One row on its way. Times of the file's clock. */
+/* State of walking one row. Times of the file's clock. */
 typedef struct picture {
     const ek__index_opened *file;
     const ek__index_row *row;
     int64_t begin, end, resolution;
     size_t at_most;
     ek__index_blocks *out;
-    size_t first; /* boxes that were there before */
+    size_t first; /* earlier boxes in the list */
     bool joinable;
     int64_t longest; /* of the last box */
     bool full;
@@ -26,7 +26,7 @@ typedef struct picture {
     ek_error *err;
 } picture;
 
-/* What is added: an event or a sum. */
+/* The item to add: an event or a sum. */
 typedef struct piece {
     int64_t begin, end, busy, longest;
     uint32_t name, type, n, index;
@@ -38,7 +38,7 @@ void ek__index_blocks_clear(ek__index_blocks *blocks)
     *blocks = (ek__index_blocks){0};
 }
 
-/* Without a product that could be too large. */
+/* Avoids a product that could overflow. */
 static bool is_beyond_two_pixels(int64_t length, int64_t resolution)
 {
     return length > resolution && length - resolution > resolution;
@@ -48,7 +48,7 @@ static bool join(picture *p, const piece *add)
 {
     if (!p->joinable || add->longest >= p->resolution)
         return false;
-    assert(p->out->n > p->first); /* there is a last one of this row */
+    assert(p->out->n > p->first); /* this row has a last box */
     ek__index_block *last = &p->out->block[p->out->n - 1];
     if (ek__ns_sub(add->begin, last->end) >= p->resolution ||
         is_beyond_two_pixels(ek__ns_sub(add->end, last->begin), p->resolution))
@@ -85,7 +85,7 @@ static ek_status add_piece(picture *p, const piece *add)
     return EK_OK;
 }
 
-/* Short, and without a gap that would be seen? */
+/* Short, and without a visible gap? */
 static bool is_taken_whole(const picture *p, const ek__index_sum *sum)
 {
     int64_t length = ek__ns_sub(sum->end, sum->begin);
@@ -122,7 +122,7 @@ static bool is_seen(const picture *p, const ek__index_sum *sum)
     return sum->begin < p->end && sum->end >= p->begin;
 }
 
-/* Groups of a chunk; those whose events are needed and that follow each other are read together. */
+/* Groups of a chunk; consecutive groups with needed events are read together. */
 static ek_status add_chunk(picture *p, const ek__index_chunk *chunk, uint32_t index)
 {
     const ek__index_sum *group = p->group;
@@ -168,8 +168,8 @@ static ek_status add_row(picture *p)
     return status;
 }
 
-/* With this many nanoseconds a pixel there are no more than at_most boxes: of two that follow each other and are not
- * joined, begin of the first and end of the second are a pixel apart. */
+/* With this many nanoseconds per pixel there are at most at_most boxes: if two successive boxes are not joined, the
+ * begin of the first and the end of the second are at least a pixel apart. */
 static int64_t enough_for(const picture *p)
 {
     assert(p->at_most >= LEAST_BOXES);

@@ -1,8 +1,8 @@
-/* Searching events by name. Names that contain the text are found once, by going through all of them; then events whose
- * name is among these, in order of time. A chunk or group is looked into only when its mask of names has a bit of one
- * that matches. Rows are gone through abreast, in stretches of time that grow, so that a hit nearby is found without
- * going to the end of a row that has none; every row goes on where it stopped. Worst case: a rare name that shares its
- * bit with frequent ones; then all events between are read, once. */
+/* Searches events by name. Names that contain the text are found once, by a scan of all names; then events with such a
+ * name are searched in order of time. A chunk or group is read only if its mask of names has the bit of a matching
+ * name. Rows are searched in parallel over growing time ranges, so that a near hit is found without reading a row
+ * without hits to its end; every row continues at its last position. Worst case: a rare name that shares its bit with
+ * frequent ones; then all events in between are read, once. */
 #include <assert.h>
 #include <stdlib.h>
 #include <string.h>
@@ -11,10 +11,10 @@
 
 struct ek__index_search {
     uint32_t n_numbers; /* names of the index */
-    uint32_t n_names;   /* of them, those that match */
+    uint32_t n_names;   /* the matching ones */
     uint64_t n_events;
-    unsigned char *match; /* [n_numbers / 8 + 1], a bit a name */
-    uint64_t *mask;       /* [n_files]: bits of the names that match in each */
+    unsigned char *match; /* [n_numbers / 8 + 1], a bit per name */
+    uint64_t *mask;       /* [n_files]: bits of the matching names in each */
 };
 
 /* ---- names ---- */
@@ -24,7 +24,7 @@ static unsigned char lower(unsigned char c)
     return c >= 'A' && c <= 'Z' ? (unsigned char)(c + 'a' - 'A') : c;
 }
 
-/* Does a text contain another, in lower case? The first byte is looked for in both cases. O(size). */
+/* Does a text contain another, in lower case? Searches the first byte in upper and lower case. O(size). */
 static bool contains(const char *text, size_t size, const char *needle, size_t n)
 {
     if (n == 0)
@@ -111,25 +111,25 @@ uint32_t ek__index_search_names(const ek__index_search *search, uint64_t *n_even
 
 /* ---- events ---- */
 
-/* One row on its way. */
+/* State of searching one row. */
 typedef struct cursor {
     const ek__index_opened *file;
     const ek__index_row *row;
     uint64_t mask;
     int number;
-    uint32_t next; /* forward: the event to look at next; backward: how many are left */
+    uint32_t next; /* forward: the event to look at next; backward: number of events left */
     bool done;
 } cursor;
 
 typedef struct finding {
     const ek__index_search *search;
     bool forward;
-    int64_t time; /* the place to go on from, as shown */
+    int64_t time; /* the place to continue from, in shown time */
     int row;
     uint32_t at;
     ek__index_hit best;
     ek__index_event *event;      /* [EK__INDEX_READ_EVENTS] */
-    const ek__index_chunk *read; /* whose groups are in `group`; NULL: none */
+    const ek__index_chunk *read; /* the chunk with its groups in `group`; NULL: none */
     ek__index_sum group[EK__CHUNK_GROUPS];
     ek_error *err;
 } finding;
@@ -144,7 +144,7 @@ static int compare(int64_t begin, int row, uint32_t at, int64_t other_begin, int
     return (at > other_at) - (at < other_at);
 }
 
-/* Look at one event. @return true when the row need not be gone through further for now */
+/* Look at one event. @return true when the search of the row can pause */
 static bool look_at(finding *f, cursor *c, const ek__index_event *e, uint32_t at, int64_t limit)
 {
     int64_t begin = ek__index_shown(c->file, e->begin);
@@ -202,7 +202,7 @@ static uint32_t batch_for(uint32_t read)
     return 2 * read + 1 < most ? 2 * read + 1 : most;
 }
 
-/* Go on forward until a hit or until events begin behind `limit`. */
+/* Search forward until a hit or until events begin after `limit`. */
 static ek_status go_forward(finding *f, cursor *c, int64_t limit)
 {
     int64_t bound = ek__index_of_file(c->file, limit);
@@ -242,14 +242,14 @@ static ek_status go_forward(finding *f, cursor *c, int64_t limit)
     return EK_OK;
 }
 
-/* The same backward: c->next events are left, the last of them is looked at first. */
+/* The same backward: c->next events are left, from the last to the first. */
 static ek_status go_backward(finding *f, cursor *c, int64_t limit)
 {
     int64_t bound = ek__index_of_file(c->file, limit);
     uint32_t groups = 0;
     while (c->next > 0) {
         place p = place_of(c, c->next - 1);
-        if (p.chunk->sum.end < bound) /* so all that is left begins before it */
+        if (p.chunk->sum.end < bound) /* so all events left begin before it */
             return EK_OK;
         if (!(p.chunk->sum.names & c->mask)) {
             c->next = p.base;
@@ -281,7 +281,8 @@ static ek_status go_backward(finding *f, cursor *c, int64_t limit)
     return EK_OK;
 }
 
-/* How many events of a row to begin with, in c->next: all before the group in which the time lies, or with it. */
+/* Set the initial number of events of a row, in c->next: all before the group that contains the time, or including
+ * it. */
 static ek_status start_at(finding *f, cursor *c)
 {
     int64_t time = ek__index_of_file(c->file, f->time);
@@ -334,7 +335,7 @@ static ek_status fill_cursors(const ek_trace_index *index, const int *rows, int 
     return status;
 }
 
-/* Has the hit been found that no other row can be before? */
+/* Is the hit before everything that other rows may still find? */
 static ek_status go_to(finding *f, cursor *c, int n, int64_t limit, bool *done)
 {
     ek_status status = EK_OK;
@@ -342,7 +343,7 @@ static ek_status go_to(finding *f, cursor *c, int n, int64_t limit, bool *done)
     for (int i = 0; i < n && status == EK_OK; i++) {
         if (c[i].done)
             continue;
-        /* no further than the best hit so far; equal times are told apart by rows */
+        /* no further than the best hit so far; rows decide between equal times */
         int64_t own = limit;
         if (f->best.row >= 0 && (f->forward ? f->best.begin < limit : f->best.begin > limit))
             own = f->best.begin;

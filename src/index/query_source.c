@@ -1,7 +1,7 @@
-/* The trace behind an index: the text of an event, or all of it. Plain traces are read where the event stands;
- * compressed ones are inflated from the nearest place before it that the index has a window of 32 KB for; of
- * databases and tables the text is made again up to there. What comes out must begin like an event, and the trace must
- * be as large and as old as when it was indexed. */
+/* Reads an indexed trace: the text of one event, or the whole trace. Plain traces are read at the event's position;
+ * compressed ones are inflated from the nearest earlier place with a 32 KB window in the index; for databases and
+ * tables the text is generated again up to that position. The result must begin like an event, and the trace must have
+ * the size and modification time that it had when it was indexed. */
 #include <assert.h>
 #include <errno.h>
 #include <fcntl.h>
@@ -29,7 +29,7 @@ static ek_status changed(const ek__index_opened *file, ek_error *err)
                     "the trace has changed since it was indexed; open it again, and it is indexed anew");
 }
 
-/* The trace, if it is the one that was indexed. */
+/* The trace, if it is unchanged since it was indexed. */
 static ek_status open_trace(const ek__index_opened *file, int *fd, ek_error *err)
 {
     int64_t size, time;
@@ -44,7 +44,7 @@ static ek_status open_trace(const ek__index_opened *file, int *fd, ek_error *err
     return changed(file, err);
 }
 
-/* As many bytes as there are, up to n. @return -1 on an error. */
+/* The available bytes, up to n. @return -1 on an error. */
 static ssize_t read_some(int fd, void *out, size_t n, uint64_t at)
 {
     size_t got = 0;
@@ -66,7 +66,7 @@ static ssize_t read_some(int fd, void *out, size_t n, uint64_t at)
 typedef struct inflating {
     const ek__index_opened *file;
     int fd;
-    uint64_t in;      /* of the compressed file: where to read on */
+    uint64_t in;      /* of the compressed file: the next byte to read */
     bool raw;         /* without a header of gzip, from a spot on */
     ek_status status; /* of reading the index */
     ek_error *err;
@@ -130,7 +130,7 @@ static bool refill(inflating *s)
     return true;
 }
 
-/* Behind the end of one stream another one may follow, as `cat a.gz b.gz` makes them. */
+/* Another stream may follow the end of one, as in `cat a.gz b.gz`. */
 static bool begin_next(inflating *s)
 {
     for (int i = 0; s->raw && i < GZIP_TRAILER; i++) {
@@ -143,7 +143,7 @@ static bool begin_next(inflating *s)
     return refill(s) && inflateReset2(&s->z, MAX_WBITS + 16) == Z_OK;
 }
 
-/* Exactly n bytes, or false. n: as many as zlib can be asked for at once. */
+/* Exactly n bytes, or false. n: at most as many as zlib can inflate at once. */
 static bool read_bytes(inflating *s, void *out, size_t n)
 {
     assert(n <= UINT_MAX);
@@ -197,7 +197,7 @@ static ek_status read_compressed(const ek__index_opened *file, int fd, uint64_t 
     return fine || status != EK_OK ? status : changed(file, err);
 }
 
-/* ---- made text ---- */
+/* ---- generated text ---- */
 
 static ek_status read_made(const ek__index_opened *file, uint64_t place, char *out, size_t n, ek_error *err)
 {

@@ -1,7 +1,7 @@
-/* Time by name, type and track over a stretch, continued call by call. Sums of chunks and groups do not tell names
- * apart, so every event of the stretch is read, in big reads; a small table in front of the hash table holds the names
- * of the moment. Within a file equal names have equal numbers and a track belongs to one file, so numbers are what
- * totals are told apart by. */
+/* Sums time by name, type and track over a time range, in several calls. Sums of chunks and groups are not split by
+ * name, so every event of the range is read, in large reads; a small cache before the hash table has the recent names.
+ * Within a file equal names have equal numbers and a track belongs to one file, so totals are identified by these
+ * numbers. */
 #include <assert.h>
 #include <stdlib.h>
 #include <string.h>
@@ -50,7 +50,7 @@ static size_t hash_of(uint32_t name, uint32_t type, int track)
     return (size_t)(key ^ (key >> 32));
 }
 
-/* n: a power of two, more than there are totals, so that a free place ends every search. */
+/* n: a power of two, greater than the number of totals, so that a free place ends every search. */
 static bool make_slots(ek__index_summing *state, size_t n)
 {
     assert(n > state->n && (n & (n - 1)) == 0);
@@ -70,7 +70,7 @@ static bool make_slots(ek__index_summing *state, size_t n)
     return true;
 }
 
-/* The number of a total, added when new; UINT32_MAX when memory is out. */
+/* The number of a total, added if new; UINT32_MAX when out of memory. */
 static uint32_t total_of(ek__index_summing *state, uint32_t name, uint32_t type, int track)
 {
     slots *s = state->slots;
@@ -124,14 +124,14 @@ static bool is_time_up(const summing *s)
     return (now.tv_sec - s->start.tv_sec) * 1000 + (now.tv_nsec - s->start.tv_nsec) / 1000000 >= s->milliseconds;
 }
 
-/* The first event of the row that may lie in the stretch. */
+/* The first event of the row that may overlap the range. */
 static uint64_t first_event(const summing *s)
 {
     uint64_t c = ek__index_first_chunk(s->file, s->row, s->begin);
     return c * EK__CHUNK_EVENTS < s->row->n_events ? c * EK__CHUNK_EVENTS : s->row->n_events;
 }
 
-/* Go on with one read of the row. @return EK_OK; *done when the row has no more */
+/* Continue with one read of the row. @return EK_OK; *done when the row has no more */
 static ek_status read_on(summing *s, bool *done)
 {
     uint64_t at = s->state->next_event, n = s->row->n_events;

@@ -1,6 +1,6 @@
-/* Reading bytes of an index file, and the names, which stay in memory. Every read is of whole blocks, and each block is
- * held against its check every time, in the buffer that it was read to: so what is answered is what was written, also
- * where the file changes, or is cut, while it is open. A check of 4 KB takes less than half a microsecond. */
+/* Reads and verifies bytes of an index file, and keeps the names in memory. Every read is of whole blocks, and each
+ * block is compared with its check at every read, in the buffer it was read into. So changed bytes are detected even if
+ * the file is modified or truncated while it is open. A check of 4 KB takes less than half a microsecond. */
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
@@ -16,7 +16,7 @@ static ek_status damaged(const ek__index_opened *file, uint64_t at, ek_error *er
                     (unsigned long long)at);
 }
 
-/* Blocks [block, block + n), which the file has. */
+/* Blocks [block, block + n), which must exist. */
 static ek_status read_blocks(const ek__index_opened *file, uint64_t block, size_t n, char *out, ek_error *err)
 {
     uint64_t at = sizeof(ek__index_header) + block * EK__CHECK_BYTES;
@@ -35,7 +35,8 @@ static ek_status read_blocks(const ek__index_opened *file, uint64_t block, size_
     return EK_OK;
 }
 
-/* What begins or ends within a block goes through a buffer, which most reads fit into; whole blocks do not. */
+/* A read that begins or ends within a block goes through a buffer, which fits most reads; whole blocks are read
+ * directly. */
 ek_status ek__index_read_bytes(const ek__index_opened *file, uint64_t at, void *out, size_t n, ek_error *err)
 {
     enum { FEW = 3 };
@@ -70,7 +71,7 @@ void ek__index_names_free(ek__index_names_read *names)
     free(names);
 }
 
-/* Names, and the texts behind them up to the last section: one read. */
+/* Names, and the texts that follow them up to the last section: one read. */
 static ek_status read_names(const ek__index_opened *file, ek__index_names_read **out, ek_error *err)
 {
     const ek__index_section *names = &file->header.names, *texts = &file->header.texts;
@@ -88,7 +89,7 @@ static ek_status read_names(const ek__index_opened *file, ek__index_names_read *
     return EK_OK;
 }
 
-/* Two threads may read them at a time; the first one's are kept. */
+/* Two threads may read them at the same time; those of the first are kept. */
 ek_status ek__index_names_of(const ek__index_opened *file, const ek__index_names_read **out, ek_error *err)
 {
     ek__index_names_read *kept = __atomic_load_n(file->names, __ATOMIC_ACQUIRE), *own = NULL;

@@ -1,5 +1,5 @@
-/* A block's events as records for the external sorts: what is common to all readers of traces (texts, tracks, labels)
- * is a part's work (src/trace/scan/part.c); what is counted here is what the index holds. */
+/* Turns a block's events into records for the external sorts. Texts, tracks and labels, which all readers of traces
+ * need, are made by the part (src/trace/scan/part.c); this file makes only the contents of the index. */
 #include "index/records.h"
 
 #include <assert.h>
@@ -42,7 +42,7 @@ static bool reset(ek__index_part *part)
     return ek__part_reset(&part->base) && ek__texts_reset(&part->names.texts);
 }
 
-/* Room for one more record, whose words are returned; NULL when memory is out. */
+/* Room for one more record, returns its words; NULL when out of memory. */
 static uint64_t *push(ek__index_part *part, ek__index_records *records, size_t n_words, uint32_t bucket)
 {
     size_t size = n_words * sizeof(uint64_t);
@@ -65,7 +65,7 @@ static uint64_t *push(ek__index_part *part, ek__index_records *records, size_t n
 
 /* ---- events ---- */
 
-/* The number of a name, with a count of its own. */
+/* The number of a name, with its own count. */
 static uint32_t read_name(ek__index_part *part, const ek__span *span)
 {
     uint32_t number = ek__part_intern(&part->base, &part->names.texts, span);
@@ -104,7 +104,7 @@ static void add_event(ek__index_part *part, const ek__block *block, const ek__ra
     uint64_t *words = push(part, &part->events, EK__EVENT_WORDS, (uint32_t)part->base.last_track);
     if (!words || name == UINT32_MAX)
         return;
-    assert(duration >= 0 && (uint32_t)kind < 1u << 8); /* beside a size of 24 bits */
+    assert(duration >= 0 && (uint32_t)kind < 1u << 8); /* next to a size of 24 bits */
     words[0] = ek__sort_signed(begin);
     words[1] = ~(uint64_t)duration;
     words[2] = (uint64_t)(block->offset + (raw->begin - block->data));
@@ -118,7 +118,7 @@ static void add_event(ek__index_part *part, const ek__block *block, const ek__ra
     assert(part->begin <= part->end && count->total >= 0);
 }
 
-/* A beginning or an end. An end needs no name. */
+/* A begin or end event. An end needs no name. */
 static void add_half(ek__index_part *part, const ek__block *block, const ek__raw_event *raw)
 {
     int64_t time;
@@ -142,8 +142,8 @@ static void add_half(ek__index_part *part, const ek__block *block, const ek__raw
 
 /* ---- arrows ---- */
 
-/* Of flows whose name differs but whose category and id are the same each is an arrow of its own; many profilers put
- * the id into the name, so the name becomes part of the id rather than of what is shown. */
+/* Flows with equal category and id but different names are separate arrows. Many profilers put the id into the name, so
+ * the name becomes part of the id and is not shown. */
 static void add_flow(ek__index_part *part, const ek__raw_event *raw)
 {
     int64_t time;
@@ -154,7 +154,7 @@ static void add_flow(ek__index_part *part, const ek__raw_event *raw)
     bool named = raw->name.at != NULL, shown = raw->cat.at && raw->cat.size > 0;
     uint32_t *known = &part->flow_name[part->base.last_category];
     uint32_t name = shown && *known ? *known : read_name(part, shown ? &raw->cat : &raw->name);
-    if (shown && part->base.last_category + 1 < EK__MAX_CATEGORIES) /* the last one takes the place of all others */
+    if (shown && part->base.last_category + 1 < EK__MAX_CATEGORIES) /* the last one replaces all others */
         *known = name;
     uint64_t *words = push(part, &part->flows, EK__FLOW_WORDS, 0);
     if (!words || name == UINT32_MAX)
@@ -168,7 +168,7 @@ static void add_flow(ek__index_part *part, const ek__raw_event *raw)
 
 /* ---- counters ---- */
 
-/* Decimal numbers as profilers print them; up to 15 digits are exact without the library's slower way. */
+/* Decimal numbers as profilers print them; up to 15 digits are exact without the slower library function. */
 static bool read_number(const ek__span *value, double *number)
 {
     static const double power[] = {1, 1e1, 1e2, 1e3, 1e4, 1e5, 1e6, 1e7, 1e8, 1e9, 1e10, 1e11, 1e12, 1e13, 1e14, 1e15};
@@ -246,7 +246,7 @@ static int search_counter(ek__index_part *part, const ek__raw_event *raw, const 
     return counter;
 }
 
-/* Counters take turns: mostly the next one is that which came behind this one before. */
+/* Counters alternate: the next one is usually the one that followed this one last time. */
 static int find_counter(ek__index_part *part, const ek__raw_event *raw, const ek__span *key)
 {
     int guess = part->last_counter >= 0 ? part->follower[part->last_counter] : -1;

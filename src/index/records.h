@@ -1,4 +1,5 @@
-/* index/records.h - what a block of a trace gives to its index, and what blocks are merged into. */
+/* index/records.h - the records that a block of a trace gives to its index, and the store that blocks are merged
+ * into. */
 #ifndef EK_INDEX_RECORDS_H
 #define EK_INDEX_RECORDS_H
 
@@ -9,13 +10,14 @@
 
 /* Records of the external sorts, as words. Events: begin, ~duration, place, name and size and kind (those of
  * ek__index_event), in buckets by track. Points: time, value, in buckets by counter. Flow ends: name of the arrow, id,
- * time, what it is and track; one bucket. Halves of events that are
- * written as two: time, place, name and size and kind, which half; in buckets by track. */
+ * time, type and track; one bucket. Halves of begin/end pairs: time, place, name and size and kind, begin or end; in
+ * buckets by track. */
 enum { EK__EVENT_WORDS = 4, EK__POINT_WORDS = 2, EK__FLOW_WORDS = 4, EK__SPAN_WORDS = 4 };
 enum { EK__EVENT_KEYS = 3, EK__POINT_KEYS = 1, EK__FLOW_KEYS = 4, EK__SPAN_KEYS = 2 };
 enum { EK__SPAN_BEGIN, EK__SPAN_END };
 
-/** What stands in a flow end's last word above its track: of those at one time a start comes first. */
+/** The type in the high bits of a flow end's last word, above its track: of ends at the same time a start comes
+ * first. */
 enum { EK__FLOW_START, EK__FLOW_STEP, EK__FLOW_END };
 
 /** Records and their buckets. */
@@ -25,7 +27,7 @@ typedef struct ek__index_records {
     uint32_t *bucket;
 } ek__index_records;
 
-/** Events of a name, and how long they last in all. */
+/** Number of events of a name, and their total duration. */
 typedef struct ek__name_count {
     uint64_t n;
     int64_t total;
@@ -45,7 +47,7 @@ typedef struct ek__index_order {
     uint32_t number; /**< as in the file */
 } ek__index_order;
 
-/** A block's records. Its tracks, labels and other texts are those of a part as the reader of traces makes it. */
+/** A block's records. Its tracks, labels and other texts are those of a part made by the reader of traces. */
 typedef struct ek__index_part {
     ek__part base;
     ek__index_names names;
@@ -54,7 +56,7 @@ typedef struct ek__index_part {
     ek__tracks counters;      /**< of a counter's name and the text of a key */
     int last_counter;         /**< -1 */
     size_t followers_capacity;
-    int *follower;                          /**< of each counter the one that came behind it the last time */
+    int *follower;                          /**< for each counter the one that followed it last time */
     uint32_t flow_name[EK__MAX_CATEGORIES]; /**< of a category that was seen with a flow; 0 before */
     size_t n_orders, orders_capacity;
     ek__index_order *order;
@@ -62,17 +64,17 @@ typedef struct ek__index_part {
 } ek__index_part;
 
 void ek__index_part_clear(ek__index_part *part);
-/** Take every event of a block; part->base.out_of_memory when that failed. O(block). */
+/** Add every event of a block; sets part->base.out_of_memory on failure. O(block). */
 void ek__index_part_fill(ek__index_part *part, const ek__block *block);
 
-/** What parts are merged into. */
+/** The store that parts are merged into. */
 typedef struct ek__index_store {
     ek__trace_store base;
     ek__index_names names;
     ek__sorter events, points, flows, spans;
     ek__tracks counter_names, counters;
     size_t n_orders, orders_capacity;
-    ek__index_order *order; /**< as in the file; once settled by thread, one each */
+    ek__index_order *order; /**< as in the file; after settling, one per thread, by thread */
     int64_t begin, end;
     uint32_t *renumber; /**< scratch */
     size_t renumber_capacity;
@@ -81,11 +83,11 @@ typedef struct ek__index_store {
 /** @param bound  bytes for all records in memory while they are gathered */
 bool ek__index_store_init(ek__index_store *store, size_t bound, const char *folder);
 void ek__index_store_clear(ek__index_store *store);
-/** Add a part behind those before; its records are renumbered in place. @return EK_OK, EK_ERR_MEMORY, EK_ERR_SYSTEM. */
+/** Append a part; its records are renumbered in place. @return EK_OK, EK_ERR_MEMORY, EK_ERR_SYSTEM. */
 ek_status ek__index_store_merge(ek__index_store *store, ek__index_part *part, ek_error *err);
-/** There are no more parts: all that is gathered is sorted. O(n log n). */
+/** After the last part: sort all gathered records. O(n log n). */
 ek_status ek__index_store_settle(ek__index_store *store, ek_error *err);
-/** Of that: halves of events become events. */
+/** Part of ek__index_store_settle(): pairs of begin and end become events. */
 ek_status ek__close_spans(ek__index_store *store, ek_error *err);
 
 #endif

@@ -1,6 +1,6 @@
-/* A track's events in order of time become rows: each goes into the first depth whose last event has ended, which nests
- * what nests and moves aside what merely overlaps. A depth's events are gathered to chunks of 4096, written where the
- * track's events stand in the file, and summed up over 64, 4096 and all. */
+/* Puts a track's time-ordered events into rows. Each event goes into the first depth whose last event has ended, which
+ * keeps nested events nested and moves overlapping ones to another row. A depth's events are gathered into chunks of
+ * 4096, written to the track's part of the file, and summed up over 64, 4096 and all events. */
 #include "index/rows.h"
 
 #include <assert.h>
@@ -35,7 +35,7 @@ void ek__index_sum_add(ek__index_sum *sum, const ek__index_sum *more)
     sum->n = saturated((uint64_t)sum->n + more->n);
 }
 
-/* At most EK__GROUP_EVENTS, and one at least: their durations do not overflow when they do not overlap. */
+/* At least one and at most EK__GROUP_EVENTS: if they do not overlap, the sum of their durations does not overflow. */
 static ek__index_sum sum_up(const ek__index_event *event, size_t n)
 {
     ek__index_sum sum = {
@@ -105,7 +105,7 @@ static void begin_depth(ek__row_writer *writer)
     writer->n_depths++;
 }
 
-/* Most depths hold a few events only, and there may be 64 of them a thread. */
+/* Most depths have few events, and a thread may have 64 depths. */
 static bool make_room(ek__index_depth *depth)
 {
     assert(depth->n < EK__CHUNK_EVENTS);
@@ -115,7 +115,7 @@ static bool make_room(ek__index_depth *depth)
     return room != NULL;
 }
 
-/* The first depth that has ended, or one more; the number of depths there can be when all are taken. */
+/* The first depth whose last event has ended, or a new one; the maximum number of depths when all are in use. */
 static int find_depth(const ek__row_writer *writer, int64_t begin)
 {
     int d = 0;
@@ -141,7 +141,7 @@ static ek_status write_event(ek__row_writer *writer, const ek__index_event *even
 
 /* ---- a track ---- */
 
-/* The last chunks, and all rows behind those of the tracks before. */
+/* The last chunks, and all rows after those of earlier tracks. */
 static ek_status end_track(ek__row_writer *writer, uint32_t track, ek__track_rows *out, ek_error *err)
 {
     for (int d = 0; d < writer->n_depths; d++) {

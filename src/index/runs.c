@@ -1,6 +1,6 @@
-/* The external sort around sort.c: records gathered up to a bound are split into buckets by counting, sorted and
- * written as a run to a temporary file without a name; the last run stays in memory. A bucket is read by merging what
- * the runs hold of it with a heap, a small buffer a run. */
+/* An external sort that uses sort.c. Records gathered up to a bound are split into buckets by counting, sorted and
+ * written as a run to an unnamed temporary file; the last run stays in memory. A bucket is read by merging its parts of
+ * the runs with a heap and a small buffer per run. */
 #include <assert.h>
 #include <errno.h>
 #include <stdio.h>
@@ -13,8 +13,8 @@
 
 enum { BUFFER_BYTES = 32 << 10 };
 
-/* Of eight parts of the memory one is for records that are gathered, with their buckets, one for the run that they
- * become, and six for the runs that stay. */
+/* Of eight parts of the memory, one is for the gathered records with their buckets, one for the run made from them, and
+ * six for the runs that stay in memory. */
 void ek__sorter_init(ek__sorter *sorter, int n_words, int n_keys, size_t bytes, const char *folder)
 {
     assert((n_words == 2 || n_words == EK__SORT_MAX_WORDS) && n_keys >= 1 && n_keys <= n_words);
@@ -62,7 +62,7 @@ static bool make_room(ek__sorter *sorter, size_t n)
         return true;
     uint32_t *bucket = realloc(sorter->bucket, capacity * sizeof *bucket);
     if (!bucket)
-        return false; /* the capacity stays what it was: the next call moves the records again */
+        return false; /* the capacity does not change: the next call moves the records again */
     sorter->bucket = bucket;
     sorter->capacity = capacity;
     return true;
@@ -88,7 +88,7 @@ static bool count_buckets(ek__sorter *sorter, const uint32_t *buckets, size_t n)
 
 /* ---- a run ---- */
 
-/* Records into `sorted`, bucket by bucket, in the order in which they came. */
+/* Records into `sorted`, bucket by bucket, in order of arrival. */
 static void split(const ek__sorter *sorter, const ek__sort_run *run, uint32_t *next)
 {
     size_t n_words = (size_t)sorter->n_words;
@@ -111,7 +111,7 @@ static void find_buckets(const ek__sorter *sorter, ek__sort_run *run)
     assert(run->first[run->n_buckets] == sorter->n);
 }
 
-/* Make a run of what was gathered, in memory of its own. What was gathered serves as scratch then. */
+/* Make a run of the gathered records, in its own memory. The memory of the gathered records is then scratch space. */
 static ek__sort_run *make_run(ek__sorter *sorter)
 {
     ek__sort_run *room = ek__with_room(sorter->run, &sorter->runs_capacity, (size_t)sorter->n_runs + 1, sizeof *room);
@@ -139,7 +139,7 @@ static ek__sort_run *make_run(ek__sorter *sorter)
     return &sorter->run[sorter->n_runs++];
 }
 
-/* The run's records go to the file; their memory serves the next run. */
+/* The run's records go to the file; their memory is reused for the next run. */
 static ek_status spill(ek__sorter *sorter, ek__sort_run *run, ek_error *err)
 {
     ek_status status = EK_OK;
@@ -155,7 +155,7 @@ static ek_status spill(ek__sorter *sorter, ek__sort_run *run, ek_error *err)
     return status;
 }
 
-/* What was gathered becomes a run, which stays in memory while there is room. */
+/* The gathered records become a run, which stays in memory while there is room. */
 static ek_status end_run(ek__sorter *sorter, ek_error *err)
 {
     ek_status status = EK_OK;
@@ -219,7 +219,7 @@ static bool comes_before(const ek__sort_source *a, const ek__sort_source *b, int
     return a->run < b->run;
 }
 
-/* The usual case is that a source goes on being the first: profilers write in order of time, nearly. */
+/* Usually the same source stays first: profilers write nearly in order of time. */
 static void sift_down(ek__sort_stream *stream, int at)
 {
     ek__sort_source *s = stream->source;
@@ -234,7 +234,7 @@ static void sift_down(ek__sort_stream *stream, int at)
     }
 }
 
-/* More of a source from the file. It has some left. */
+/* Read more of a source from the file. It must not be at its end. */
 static ek_status refill(const ek__sort_stream *stream, ek__sort_source *source, ek_error *err)
 {
     assert(source->n_left > 0 && source->buffer);

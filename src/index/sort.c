@@ -1,7 +1,7 @@
-/* Merge sort of records of a few words that touches only what is out of order: halves that follow one another are left
- * alone, and of the left half only what is behind the first of the right one moves. Profilers write threads nearly in
- * order, so that a long one is sorted in little more than one look at it. Words are compared one by one; no call, no
- * pointer to a comparison. */
+/* A merge sort of records of a few words that moves only records out of order. If the right half follows the left,
+ * nothing moves; otherwise only records of the left half that belong after the first of the right one do. Profilers
+ * write threads nearly in order, so a long thread is sorted in little more than one pass. Words are compared inline,
+ * without a comparison callback. */
 #include "index/sort.h"
 
 #include <assert.h>
@@ -31,7 +31,7 @@ static inline void copy(uint64_t *to, const uint64_t *from, shape s)
     }
 }
 
-/* Stable, for the few that are left of halving. */
+/* Stable; for the small parts at the end of halving. */
 static void sort_few(uint64_t *record, size_t n, shape s)
 {
     uint64_t moved[EK__SORT_MAX_WORDS] = {0};
@@ -51,7 +51,7 @@ static void merge_halves(uint64_t *record, size_t middle, size_t n, shape s, uin
 {
     const uint64_t *right = record + middle * s.n_words, *right_end = record + n * s.n_words;
     size_t first = 0;
-    for (size_t high = middle; first < high;) { /* the first of the left that comes behind the right's first */
+    for (size_t high = middle; first < high;) { /* the first of the left that belongs after the right's first */
         size_t half = first + (high - first) / 2;
         if (is_before(right, record + half * s.n_words, s))
             high = half;

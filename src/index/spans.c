@@ -1,5 +1,5 @@
-/* Events that are written as two, a beginning and an end ("ph" B and E): an end closes the last beginning of its thread
- * that is still open, in order of time and then of the file. What is left open or closes nothing is counted as odd. */
+/* Joins begin and end records ("ph" B and E) to events: an end closes the last open begin of its thread, in order of
+ * time and then of the file. Unmatched begins and ends are counted as odd. */
 #include "index/records.h"
 
 #include <assert.h>
@@ -7,7 +7,7 @@
 
 enum { GATHERED = 256 };
 
-/* One thread's beginnings that are open, and pairs on their way to the other events. */
+/* One thread's open begins, and pairs to be added to the other events. */
 typedef struct closing {
     ek__index_store *store;
     uint32_t track;

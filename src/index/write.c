@@ -1,6 +1,6 @@
-/* From a trace to its index file: blocks become records with several threads, records are gathered in the order of the
- * file (gather.c) and sorted (runs.c), and the sorted ones are written (finish.c). The file appears whole or
- * not at all (evenkeel/save.h). */
+/* Writes the index file of a trace: several threads turn blocks into records, records are gathered in file order
+ * (gather.c) and sorted (runs.c), and the sorted records are written (finish.c). The file appears whole or not at all
+ * (evenkeel/save.h). */
 #include "index/write.h"
 
 #include <assert.h>
@@ -19,10 +19,10 @@
 #include "trace/scan/gunzip.h"
 #include "trace/scan/ordered.h"
 
-/* Decompressed bytes from one place that a compressed trace can be read from to the next: inflated in about 10 ms. */
+/* Decompressed bytes between two entry points of a compressed trace: inflated in about 10 ms. */
 enum { SPOT_DISTANCE = 4 << 20 };
 
-/* Share of the time that reading takes, for the progress. */
+/* Reading's share of the time, for the progress. */
 #define READING_SHARE 0.75
 
 typedef struct writing {
@@ -68,7 +68,7 @@ static void fill(void *user, void *part, const ek__block *block)
     ek__index_part_fill(part, block);
 }
 
-/* Nothing behind a damaged place. */
+/* No events after a damaged place. */
 static bool merge(void *user, void *part)
 {
     writing *w = user;
@@ -120,7 +120,7 @@ static ek_status read_trace(writing *w, ek_error *err)
     return EK_OK;
 }
 
-/* ---- what the header says ---- */
+/* ---- the header ---- */
 
 static void describe(writing *w)
 {
@@ -183,7 +183,7 @@ static ek_status write_index(writing *w, int fd, const char *path, ek_error *err
     return status == EK_OK ? ek__index_finish_file(&how, err) : status;
 }
 
-/* Under a name of its own, then under its right one. For its owner alone, as the trace may be. */
+/* Written under a temporary name, then renamed. Readable only by its owner, as the trace may be. */
 static ek_status write_file(writing *w, ek_error *err)
 {
     ek_save *save;

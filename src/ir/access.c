@@ -1,5 +1,5 @@
-/* What callers ask of a graph that has been read: texts, scopes and types as text, the layer a node lies in, and the
- * bytes of a node, which are read from the file again. */
+/* Accessors of a graph that has been read: texts, scopes and types as text, the layer of a node, and the bytes of a
+ * node, which are read from the file again. */
 #include <errno.h>
 #include <inttypes.h>
 #include <stdarg.h>
@@ -43,7 +43,7 @@ void ek_ir_scope(const ek_ir *ir, const ek_ir_node *node, char *out, size_t size
              ek_ir_text(ir, node->scope_last));
 }
 
-/* "3-LLamaDecodeLayer" at `at`: 3, else -1. */
+/* "3-LLamaDecodeLayer" at `at`: 3, otherwise -1. */
 static int layer_number(const char *at, const char *end)
 {
     int number = 0;

@@ -1,7 +1,7 @@
-/* Attributes "key: value" of a node in any of its groups. What a key means is found once for each distinct key and kept
- * by the key's number: a field of the node, a value to keep, or only to be counted. A key that is nearly a known one
- * (letters exchanged for others, underscores lost) is damage, and so is a value that is nearly a literal; those are
- * left out and told. A damaged group leaves nothing behind. */
+/* Reads the attributes "key: value" of a node in all of its groups. The meaning of each distinct key is found once and
+ * stored by the key's number: a field of the node, a value to keep, or a key to count only. A key that is nearly a
+ * known one (letters changed, underscores lost) is damage, and so is a value that is nearly a literal; these are
+ * reported and omitted. Nothing is kept of a damaged group. */
 #include <string.h>
 
 #include "ir/reader.h"
@@ -11,7 +11,7 @@ typedef enum key_role {
     ROLE_COUNTED,
     ROLE_NEAR, /* nearly a known key */
     ROLE_KEPT,
-    ROLE_GROUP, /* kept; names a communication group */
+    ROLE_GROUP, /* stored; names a communication group */
     ROLE_FLAG_RECOMPUTE,
     ROLE_FLAG_DUPLICATED,
     ROLE_FLAG_NEED_CSE,
@@ -87,7 +87,8 @@ static const struct known_key {
     {"transpose_b", ROLE_KEPT},
     {"transpose_x1", ROLE_KEPT},
     {"transpose_x2", ROLE_KEPT},
-    /* counted; here so that a damaged spelling of them is noticed, and theirs is not taken for one of others */
+    /* counted only; listed so that damaged spellings are detected and their own is not mistaken for a damaged spelling
+     * of another key */
     {"groups", ROLE_COUNTED},
     {"pad_mode", ROLE_COUNTED},
     {"input_names", ROLE_COUNTED},
@@ -108,7 +109,7 @@ static bool alike(char a, char b)
     return a == b || (a == ' ' && b == '_');
 }
 
-/* At most one letter changed, added or lost; any number of underscores become blanks. */
+/* At most one letter changed, added or lost; any number of underscores replaced by blanks. */
 static bool is_near(const char *key, size_t n, const char *known)
 {
     size_t m = strlen(known), head = 0, tail = 0;
@@ -135,8 +136,8 @@ static key_role find_role(const char *key, const char *end)
     for (int i = 0; i < N_KNOWN_KEYS; i++)
         if (ek__ir_is(key, end, known_keys[i].name))
             return known_keys[i].role;
-    /* Numbered names (x1, x2; pad, pads) are often one letter apart: only a lost underscore, or a letter in the midst
-     * of a long word, is sure damage. */
+    /* Numbered names (x1, x2; pad, pads) are often one letter apart: only a lost underscore, or a letter in the middle
+     * of a long word, is certainly damage. */
     const struct known_key *near = nearest(key, (size_t)(end - key));
     if (!near)
         return ROLE_COUNTED;
@@ -179,7 +180,7 @@ typedef struct value {
     const char *at, *end;
 } value;
 
-/* A number with an opening bracket behind it is a wrapper whose letters were lost. */
+/* A number followed by an opening bracket is a wrapper that has lost its letters. */
 static bool is_literal(value v)
 {
     if (v.at == v.end || !ek__ir_is_digit(*v.at))

@@ -1,6 +1,6 @@
-/* Brackets and strings scanned balanced, in one pass over the bytes with a table of what each byte is and a stack of
- * what is open. Strings are in double quotes, in which a backslash protects what follows; single quotes are plain text,
- * since apostrophes occur in it. */
+/* Scans balanced brackets and strings in one pass over the bytes, with a table of byte classes and a stack of open
+ * brackets. Strings are in double quotes, with backslash escapes; single quotes are plain text, since texts contain
+ * apostrophes. */
 #include <string.h>
 
 #include "ir/reader.h"

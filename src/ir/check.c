@@ -1,4 +1,4 @@
-/* The driver of the checks: edges, facts, checks, then the findings sorted, worst first. */
+/* Runs the checks of a graph: edges, facts, checks, then the findings sorted, worst first. */
 #include <stdlib.h>
 #include <string.h>
 
@@ -21,7 +21,7 @@ static int worst_first(const void *a, const void *b)
     return x->node != y->node ? (x->node < y->node ? -1 : 1) : strcmp(x->text, y->text);
 }
 
-/* ---- all of it ---- */
+/* ---- driver ---- */
 
 static ek_status run(ek__ir_context *context, ek_error *err)
 {

@@ -1,10 +1,10 @@
-/* An AllReduce of which every device then keeps one part of as many as there are ranks: a ReduceScatter gives the same
- * for half the traffic. An AllGather that is sliced back to the size of its input sends for nothing when the slice is
- * the rank's own part, which one rank's graph cannot tell. Only a lone taker counts: whoever else takes the whole value
- * needs it. */
+/* Finds an AllReduce after which every device keeps one of as many parts as there are ranks: a ReduceScatter gives the
+ * same result for half the traffic. An AllGather that is sliced back to the size of its input is useless when the slice
+ * is the rank's own part, which is not visible in one rank's graph. Only values with a single use count: any other use
+ * needs the whole value. */
 #include "ir/check.h"
 
-/* The one dimension in which `part` is 1 / n of `whole` while all others are equal; -1 without such. */
+/* The one dimension in which `part` is 1 / n of `whole` while all others are equal; -1 if there is none. */
 static int cut_dimension(const ek_ir *ir, const ek_ir_type *whole, const ek_ir_type *part, int n)
 {
     int found = -1;
@@ -21,7 +21,7 @@ static int cut_dimension(const ek_ir *ir, const ek_ir_type *whole, const ek_ir_t
     return found;
 }
 
-/* The type of the part that is kept: of a slice its output, of a Split the one part that is taken. */
+/* The type of the kept part: the output of a slice, the one used part of a Split. */
 static const ek_ir_type *kept_part(ek__ir_context *c, uint32_t slice)
 {
     const ek_ir_type *type = ek__ir_type_of_node(c, slice);
@@ -82,7 +82,7 @@ ek_status ek__ir_check_allreduce_then_slice(ek__ir_context *context, ek_error *e
         if (!whole || !part)
             continue;
         int cut = cut_dimension(context->ir, whole, part, comm->n_ranks);
-        /* a gather is undone only in the dimension that it joined */
+        /* only a slice in the gathered dimension undoes the gather */
         const ek_ir_type *before = ek__ir_type_of_operand(context, comm->node, 0);
         bool undone = before && cut >= 0 && ek__ir_sends_operand(context, comm->node) &&
                       cut_dimension(context->ir, whole, before, comm->n_ranks) == cut;

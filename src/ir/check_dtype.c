@@ -1,6 +1,6 @@
-/* Work done in more bits than its data has: MatMuls in float32 beside others in 16 bits, communication of values that
- * were just widened or are narrowed right after, and casts that undo each other. Sums in float32 may be meant, for
- * accuracy: such communication is a note, where data is only moved it is a warning. */
+/* Finds work in more bits than its data has: MatMuls in float32 in a graph that has others in 16 bits, communication of
+ * values that were just widened or are narrowed right after, and casts that undo each other. Sums in float32 may be
+ * intended, for accuracy, so such communication is a note; communication that only moves data is a warning. */
 #include <stdio.h>
 
 #include "base/c_locale.h"
@@ -18,14 +18,14 @@ static ek_ir_dtype dtype_of(const ek_ir_type *type)
 
 /* ---- MatMul ---- */
 
-/* The format both operands have. */
+/* The common format of both operands. */
 static ek_ir_dtype matmul_dtype(const ek__ir_context *c, uint32_t node)
 {
     ek_ir_dtype a = dtype_of(ek__ir_type_of_operand(c, node, 0)), b = dtype_of(ek__ir_type_of_operand(c, node, 1));
     return a == b ? a : EK_IR_DTYPE_UNKNOWN;
 }
 
-/* 2 m n k; 0 when a dimension is not known. */
+/* 2 m n k; 0 when a dimension is unknown. */
 static double matmul_flops(const ek__ir_context *c, uint32_t node)
 {
     const ek_ir_type *a = ek__ir_type_of_operand(c, node, 0), *out = ek__ir_type_of_node(c, node);
@@ -89,7 +89,7 @@ static void check_comm(ek__ir_context *c, const ek_ir_comm *comm)
     if (dtype_of(ek__ir_type_of_operand(c, comm->node, 0)) != EK_IR_FLOAT32)
         return;
     if (before == EK_IR_NONE && (after == EK_IR_NONE || sums))
-        return; /* a sum may be wanted in more bits than its result */
+        return; /* a sum may need more bits than its result */
     uint32_t cast = before != EK_IR_NONE ? before : after;
     ek__ir_occurrence s = {
         .check = "dtype",

@@ -1,6 +1,5 @@
-/* Large weights of which every device holds all: those that an operator takes uncut and that no communication gathers.
- * Only what the graph shows counts: a weight whose takers tell no strategy is not judged, and a small one does not
- * matter. */
+/* Finds large weights that every device holds whole: an operator takes them uncut and no communication gathers them.
+ * Weights are skipped if their users have no strategy in the graph, or if they are small. */
 #include "ir/check.h"
 
 typedef struct verdict {
@@ -9,7 +8,7 @@ typedef struct verdict {
     uint32_t taker;
 } verdict;
 
-/* Does this operator's strategy cut the operand, leave it whole, or say nothing? */
+/* Does this operator's strategy cut the operand, leave it whole, or not mention it? */
 static void judge(const ek__ir_context *c, ek__ir_use use, verdict *out)
 {
     ek__ir_cuts cuts;

@@ -1,7 +1,7 @@
-/* A requested operator whose value reaches backward through a Reshape, Cast, Transpose or Depend that was not
- * requested: that output is held and the request saves nothing. Rests on the fact recompute, which walks the edges; the
- * pattern that takes the block away is made of the names in its scope. Several requests that one value makes useless
- * (the gate's and the product's) are counted, its bytes once. */
+/* Finds operators requested for recomputation with a value that reaches the backward pass through a Reshape, Cast,
+ * Transpose or Depend that was not requested: that output is kept in memory and the request saves nothing. Uses the
+ * fact recompute, which walks the edges; the pattern that removes the block consists of the names in its scope. If one
+ * value makes several requests useless (the gate's and the product's), all are counted, its bytes once. */
 #include "base/error.h"
 #include "ir/check.h"
 

@@ -1,9 +1,10 @@
-/* A recomputed Cast to a narrower type: its copy takes the wider input, which is now held instead of the output. No
- * finding where the input is there anyway: a weight, something recomputed itself, or held for another operator too. */
+/* Finds recomputed Casts to a narrower type: the copy takes the wider input, which is kept in memory instead of the
+ * output. No finding if the input is kept anyway: a weight, a recomputed value, or a value kept for another
+ * operator. */
 #include "base/error.h"
 #include "ir/check.h"
 
-/* Does backward take the value for anything but the Cast? Walked once for each value. */
+/* Does the backward pass use the value except for the Cast? Walked once for each value. */
 static bool is_held_anyway(ek__ir_context *c, uint32_t maker, uint8_t *answer)
 {
     enum { NOT_ASKED, YES, NO };
@@ -18,13 +19,13 @@ static bool is_held_anyway(ek__ir_context *c, uint32_t maker, uint8_t *answer)
     return answer[maker] == YES;
 }
 
-/* Is the wide value there for other reasons? */
+/* Is the wide value kept for other reasons? */
 static bool is_there_anyway(ek__ir_context *c, uint32_t cast, uint8_t *answer)
 {
     const ek_ir_input *input = ek__ir_source(c, cast, 0);
     if (!input || input->kind == EK_IR_INPUT_LITERAL)
         return true;
-    if (input->kind == EK_IR_INPUT_PARAMETER) { /* of a called graph it stands for a value of its caller */
+    if (input->kind == EK_IR_INPUT_PARAMETER) { /* in a called graph it represents a value of the caller */
         const ek_ir_type *type = ek__ir_type(c, input->type);
         return c->ir->parameter[input->index].graph == EK_IR_NONE || (type && type->reference);
     }

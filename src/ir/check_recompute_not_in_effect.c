@@ -1,6 +1,6 @@
-/* Requests for recomputation that backward does not heed: it takes the original's value although a copy could be made,
- * or no copy was made at all. Rests on the fact recompute; those with something in between are the next check's. What a
- * whole recomputed cell hands on is kept by design and no finding. */
+/* Finds requests for recomputation without effect: the backward pass takes the original's value although a copy could
+ * be made, or no copy was made. Uses the fact recompute; requests with an operator in between belong to the check
+ * recompute-blocked-by-reshape. Outputs of a cell recomputed whole are saved by design and give no finding. */
 #include "ir/check.h"
 
 static const char *advice_for(ek__ir_context *c, const ek_ir_recompute *r)

@@ -1,8 +1,8 @@
-/* Chains of communication that the framework inserted because two neighbours cut a value differently. A chain is
+/* Finds chains of communication that the framework inserted because two neighbours cut a value differently. A chain is
  * followed from its first redistribution_op through slices, splits and the tuples between them to the operator that
- * takes the result; with both layouts known it says which cut to change. Where a chain branches, what the other branch
- * adds is a chain of its own. Chains without communication cost next to
- * nothing and are left out, and so are those of the backward pass, which follow from the forward ones. */
+ * takes the result; if both layouts are known, the finding names the cut to change. At a branch, the other branch is a
+ * separate chain. Chains without communication cost almost nothing and are omitted, as are those of the backward pass,
+ * which follow from the forward ones. */
 #include <stdio.h>
 #include <string.h>
 
@@ -31,7 +31,7 @@ static bool is_plumbing(const ek__ir_context *c, uint32_t node)
     return op == EK__IR_OP_TUPLE_GET_ITEM || op == EK__IR_OP_MAKE_TUPLE || op == EK__IR_OP_DEPEND;
 }
 
-/* What makes the value that an inserted operator takes, tuples between looked through. */
+/* The producer of the value that an inserted operator takes; tuples between are looked through. */
 static uint32_t maker_of(const ek__ir_context *c, uint32_t node)
 {
     uint32_t maker = ek__ir_maker(c, node, 0);
@@ -40,7 +40,7 @@ static uint32_t maker_of(const ek__ir_context *c, uint32_t node)
     return maker;
 }
 
-/* The next operator that takes the value, an inserted one first; *operand: as which operand. */
+/* The next operator that takes the value, an inserted one first; *operand: the index of the operand. */
 static uint32_t next_of(ek__ir_context *c, uint32_t node, uint32_t *operand)
 {
     uint32_t best = EK_IR_NONE, n;
@@ -101,7 +101,7 @@ static const char *steps_text(const ek__ir_context *c, const chain *ch, char *ou
     return out;
 }
 
-/* The operator's own communication keeps what its MatMul cuts by rows and columns. */
+/* The operator's own communication keeps the row and column cuts of its MatMul. */
 static bool produced_layout(const ek__ir_context *c, uint32_t node, ek__ir_tuple *out)
 {
     const ek_ir_comm *comm = node == EK_IR_NONE ? NULL : ek__ir_comm_of(c, node);

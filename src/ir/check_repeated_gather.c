@@ -1,6 +1,6 @@
-/* Communication that was done already: the same value through the same operator over the same group more than once,
- * found by hashing operand, group and attributes, and one communication right behind another that makes it pointless.
- * Copies for recomputation and values marked with recompute_comm_op are meant to be sent again and are no finding. */
+/* Finds repeated communication: the same value sent by the same operator over the same group more than once, found by
+ * hashing operand, group and attributes, and one communication directly after another that makes it useless. Copies for
+ * recomputation and values marked with recompute_comm_op are sent again on purpose and give no finding. */
 #include <stdlib.h>
 #include <string.h>
 
@@ -20,7 +20,7 @@ static int by_key(const void *a, const void *b)
     return (x->comm > y->comm) - (x->comm < y->comm);
 }
 
-/* A value by what makes it: Depend is looked through, and two Loads of a parameter in the same state are one. */
+/* A value by its producer: Depend is looked through, and two Loads of a parameter in the same state are one. */
 static uint64_t value_key(const ek__ir_context *c, uint32_t node)
 {
     uint32_t maker = ek__ir_maker(c, node, 0);
@@ -36,7 +36,7 @@ static uint64_t value_key(const ek__ir_context *c, uint32_t node)
     return input ? ek__ir_mix(ek__ir_mix(ek__ir_mix(3, graph), input->kind), input->index) : 0;
 }
 
-/* What else makes two alike; later releases give some of it as operands. */
+/* The rest of the key; later releases store some of it as operands. */
 static uint64_t attributes_key(const ek_ir *ir, const ek_ir_comm *comm)
 {
     static const char *const keys[] = {"op", "split_dim", "concat_dim", "gather_dim", "split_count"};
@@ -93,7 +93,7 @@ static void sight_repeated(ek__ir_context *c, const ek_ir_comm *first, const ek_
     f->advice = advice_for(first, again);
 }
 
-/* ---- one right behind the other ---- */
+/* ---- two in succession ---- */
 
 typedef struct useless_pair {
     ek_ir_comm_kind first, then;
@@ -122,7 +122,7 @@ static const useless_pair *find_pair(ek_ir_comm_kind first, ek_ir_comm_kind then
     return NULL;
 }
 
-/* The communication right before, at most a Reshape between. */
+/* The communication directly before, with at most a Reshape between. */
 static const ek_ir_comm *comm_before(const ek__ir_context *c, uint32_t node)
 {
     uint32_t maker = ek__ir_maker(c, node, 0);

@@ -1,7 +1,7 @@
-/* MatMuls whose summed dimension is cut hold partial sums until a communication adds them up: there must be one, over
- * as many ranks as the cut has parts. Where other such MatMuls of the graph use ReduceScatter, as sequence parallelism
- * does, those with AllReduce are named. Judged only where the MatMul has takers in sight and the graph has any
- * communication, since before the parallel pass none is there. */
+/* Checks MatMuls with a cut summed dimension: their partial sums need a communication that adds them up, over as many
+ * ranks as the cut has parts. If other such MatMuls of the graph use ReduceScatter, as in sequence parallelism, those
+ * with AllReduce are reported. Checked only if the MatMul has uses in the file and the graph has any communication,
+ * since before the parallel pass there is none. */
 #include <inttypes.h>
 
 #include "base/error.h"
@@ -11,7 +11,7 @@ typedef struct row {
     uint32_t node;
     int64_t parts;
     const ek_ir_comm *comm; /* that adds up; NULL */
-    uint32_t taker;         /* first that takes the partial sums; EK_IR_NONE: none in sight */
+    uint32_t taker;         /* first that takes the partial sums; EK_IR_NONE: none in the file */
 } row;
 
 static bool adds_up(const ek_ir_comm *comm)
@@ -25,7 +25,7 @@ static bool is_hidden(const ek__ir_context *c, uint32_t node)
     return op == EK__IR_OP_DEPEND || op == EK__IR_OP_RESHAPE || op == EK__IR_OP_CAST || op == EK__IR_OP_TRANSPOSE;
 }
 
-/* The communication behind it, operators that do not calculate looked through. */
+/* The communication after it; operators that do not calculate are looked through. */
 static void find_taker(ek__ir_context *c, row *r)
 {
     uint32_t at = r->node, n;
@@ -103,7 +103,7 @@ static void check_sum(ek__ir_context *c, const row *r)
     }
 }
 
-/* AllReduce where others over as many ranks scatter. */
+/* Report AllReduce if others over as many ranks use ReduceScatter. */
 static void check_kind(ek__ir_context *c, const row *r, const row *other)
 {
     ek_ir_finding *f = sight(c, r, EK_IR_NOTE, 3, r->comm->traffic);

@@ -1,7 +1,7 @@
-/* Cuts that contradict each other or the shapes: (a) a value handed on in one cut and taken in another with nothing
- * between, (b) cuts that do not fit the devices of a stage, (c) shapes before slicing that, divided by the cut, are not
- * the shapes shown, (d) the same of a weight, (e) operands that share a dimension but not its cut. Strategies that
- * cannot be read and operators whose layouts do not follow from them are not judged. */
+/* Finds cuts that contradict each other or the shapes: (a) a value produced in one cut and taken in another without
+ * redistribution, (b) cuts that do not fit the devices of a stage, (c) shapes before slicing that, divided by the cut,
+ * differ from the shapes in the file, (d) the same for a weight, (e) operands that share a dimension but not its cut.
+ * Unreadable strategies and operators with layouts that do not follow from them are skipped. */
 #include <inttypes.h>
 
 #include "ir/check.h"
@@ -90,7 +90,7 @@ static const ek_ir_parameter *weight_of(const ek__ir_context *c, uint32_t node, 
     return NULL;
 }
 
-/* (c), (d): of one operand; false when it fits or cannot be judged. */
+/* (c), (d): for one operand; false when it fits or cannot be checked. */
 static bool contradicts(const ek__ir_context *c, const ek__ir_tuple *origin, const ek__ir_tuple *cut,
                         const ek_ir_type *shown)
 {
@@ -131,7 +131,7 @@ static void check_shapes(ek__ir_context *c, const node_cuts *of)
     }
 }
 
-/* (e): sizes are equal before slicing when they are now, or would be with the cuts undone. */
+/* (e): sizes before slicing are equal if they are equal now or would be without the cuts. */
 static bool differs(int64_t size_a, int64_t size_b, int64_t cut_a, int64_t cut_b)
 {
     int64_t whole_a, whole_b;

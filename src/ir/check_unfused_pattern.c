@@ -1,8 +1,8 @@
-/* Groups of small operators for which MindSpore has one fused operator. Patterns are terms, matched against the edges
- * upwards from the group's last operator, a sum's or product's operands in either order; Cast and Depend between are
- * looked through. What binds a value stands before what takes it again, since a match is not taken back. Larger
- * patterns come first and claim their operators, so that the SiLU inside a SwiGLU is no finding of its own. Nothing is
- * said of whether the fused operator supports the shapes at hand. */
+/* Finds groups of small operators for which MindSpore has one fused operator. Patterns are terms, matched against the
+ * edges upwards from the group's last operator, with the operands of sums and products in either order; Cast and Depend
+ * between are looked through. A term that binds a value comes before the terms that use it again, since matching does
+ * not backtrack. Larger patterns come first and claim their operators, so that the SiLU inside a SwiGLU is not a
+ * separate finding. Not checked: whether the fused operator supports the shapes. */
 #include <stdlib.h>
 #include <string.h>
 
@@ -13,9 +13,9 @@ typedef struct pattern {
     const char *what, *term, *fused, *advice;
 } pattern;
 
-/* Terms: NAME|NAME(operand, ...), _ any value, ?x the same value wherever it stands, #(operand) any one operand, and
- * > before an operand lets cheap operators (light_names) stand between, ! says that it is no part of the group. A new
- * pattern is one line here and its case in tests/unit/test_ir_check.c. */
+/* Terms: NAME|NAME(operand, ...), _ any value, ?x the same value at every occurrence, #(operand) any one operand, and >
+ * before an operand lets cheap operators (light_names) come between, ! excludes it from the group. A new pattern is one
+ * line here and its case in tests/unit/test_ir_check.c. */
 static const pattern patterns[] = {
     {"attention by its scores", "BatchMatMul(>Softmax(>BatchMatMul(_,_)),_)", "FlashAttentionScore",
      "set use_flash_attention: True in the model's configuration; the scores, which grow with the square of the "
@@ -54,14 +54,14 @@ typedef enum term_kind { ANY, VARIABLE, OPERATOR, SOME_OPERAND } term_kind;
 
 typedef struct term {
     term_kind kind;
-    bool outside; /* no part of the group */
-    bool light;   /* cheap operators may stand before it */
+    bool outside; /* not part of the group */
+    bool light;   /* cheap operators may come before it */
     char variable;
     uint64_t names; /* bits of names */
     bool commutes;
-    int n; /* operands; of alternatives each a term of its own */
+    int n; /* operands; each alternative is a separate term */
     int operand[MAX_OPERANDS];
-    int next; /* another term that will do; -1 */
+    int next; /* an alternative term; -1 */
 } term;
 
 typedef struct compiled {
@@ -170,7 +170,7 @@ static bool restore(matcher *m, const state *s)
     return false;
 }
 
-/* The operand behind Cast and Depend. */
+/* The operand, Cast and Depend looked through. */
 static const ek_ir_input *look_through(const matcher *m, const ek_ir_input *input)
 {
     for (int i = 0; i < 16 && input->kind == EK_IR_INPUT_NODE; i++) {
@@ -235,7 +235,7 @@ static bool match_operator(matcher *m, const term *t, uint32_t node)
     return false;
 }
 
-/* The term itself at this value, or, where cheap operators may stand before it, at one of their operands. */
+/* The term itself at this value, or, if cheap operators may come before it, at one of their operands. */
 static bool match_deep(matcher *m, int index, const ek_ir_input *input, int light)
 {
     const term *t = &m->pattern->term[index];
@@ -266,7 +266,7 @@ static bool match_here(matcher *m, int index, const ek_ir_input *input)
 
 /* ---- findings ---- */
 
-/* A node that stands in a term twice is one operator. */
+/* A node that occurs twice in a term is one operator. */
 static void drop_repeated(matcher *m)
 {
     int n = 0;
@@ -280,7 +280,7 @@ static void drop_repeated(matcher *m)
     m->n_path = n;
 }
 
-/* What is written by all but the last operator and read again. */
+/* The bytes that all operators except the last write and the group reads again. */
 static int64_t bytes_between(const matcher *m)
 {
     int64_t sum = 0;

@@ -1,5 +1,5 @@
-/* Communication operators: what kind, among how many ranks, how many bytes, what for. The number of ranks stands in one
- * of several attributes, or in a group's name as "4-6301..."; where none tells, the shapes of a gather or scatter do.
+/* Determines kind, number of ranks, bytes and purpose of communication operators. The number of ranks comes from one of
+ * several attributes or from a group's name such as "4-6301..."; otherwise from the shapes of a gather or scatter.
  * Traffic is that of a ring; other algorithms of a library change latency, not the order of magnitude. */
 #include <ctype.h>
 #include <stdlib.h>
@@ -33,7 +33,7 @@ int64_t ek_ir_ring_traffic(ek_ir_comm_kind kind, int n_ranks, int64_t bytes)
     return whole;
 }
 
-/* The n of "n-hash", the name that MindSpore gives a group of n ranks; 0 for other names. */
+/* The n of "n-hash", MindSpore's name for a group of n ranks; 0 for other names. */
 static int ranks_in_name(const char *group)
 {
     char *end;
@@ -49,7 +49,7 @@ static bool has(const char *text, const char *part)
     return strstr(text, part) != NULL;
 }
 
-/* Of InnerComm and DistComm operators and those that calculate as well, the group is a literal operand. */
+/* For InnerComm and DistComm operators and those that also calculate, the group is a literal operand. */
 static const char *operand_group(ek__ir_context *c, const ek_ir_node *node)
 {
     for (uint32_t k = 0; k < node->n_inputs; k++) {
@@ -83,7 +83,7 @@ static int told_ranks(const ek_ir *ir, const ek_ir_node *node, const char *group
     return group ? ranks_in_name(group) : 0;
 }
 
-/* Of the operands that hold tensors; -1 when one of them is not known or none is there. */
+/* Bytes of the operands that are tensors; -1 when one of them is unknown or there are none. */
 static int64_t operand_bytes(const ek__ir_context *c, uint32_t node)
 {
     int64_t sum = 0;
@@ -99,7 +99,7 @@ static int64_t operand_bytes(const ek__ir_context *c, uint32_t node)
     return any ? sum : -1;
 }
 
-/* Of the first or the last operand that holds tensors. */
+/* Bytes of the first or the last operand that is a tensor. */
 static int64_t one_operand_bytes(const ek__ir_context *c, uint32_t node, bool last)
 {
     int64_t bytes = -1;
@@ -120,7 +120,7 @@ static int64_t output_bytes(const ek__ir_context *c, uint32_t node)
     return type && type->bytes > 0 ? type->bytes : -1;
 }
 
-/* Of one that gives several, the first. */
+/* Of several outputs the first. */
 static int64_t first_output_bytes(const ek__ir_context *c, uint32_t node)
 {
     const ek_ir_type *type = ek__ir_type_of_node(c, node);
@@ -145,7 +145,7 @@ static bool calculates(const char *primitive)
     return has(primitive, "MatMul") || has(primitive, "Matmul") || has(primitive, "Qbmm");
 }
 
-/* DistComm operators take where to put the result as well, as their first operand. */
+/* The first operand of DistComm operators is the destination of the result. */
 static bool takes_result(const char *primitive)
 {
     return strncmp(primitive, "DistComm", strlen("DistComm")) == 0;
@@ -157,7 +157,8 @@ bool ek__ir_sends_operand(const ek__ir_context *context, uint32_t node)
     return !calculates(primitive) && !takes_result(primitive);
 }
 
-/* A product whose result is summed, or whose operand is gathered: what is sent is that, not what goes in and out. */
+/* A product with a summed result or a gathered operand: the message is that result or operand, not all inputs and
+ * outputs. */
 static void measure_product(const ek__ir_context *c, ek_ir_comm *comm)
 {
     int64_t in = one_operand_bytes(c, comm->node, false), out = first_output_bytes(c, comm->node);
@@ -169,7 +170,7 @@ static void measure_product(const ek__ir_context *c, ek_ir_comm *comm)
         comm->bytes = comm->kind == EK_IR_REDUCE_SCATTER ? times(out, comm->n_ranks) : -1;
 }
 
-/* Ranks and bytes of the message; each helps the other where the file tells only one. */
+/* Ranks and bytes of the message; if the file has only one of them, the other is derived from it. */
 static void measure(const ek__ir_context *c, ek_ir_comm *comm)
 {
     bool gather = comm->kind == EK_IR_ALL_GATHER, scatter = comm->kind == EK_IR_REDUCE_SCATTER;
@@ -189,8 +190,8 @@ static void measure(const ek__ir_context *c, ek_ir_comm *comm)
         comm->bytes = input_counts ? out : in; /* an AllReduce's are the same */
 }
 
-/* The names that MindSpore gives what it inserts; in the backward pass an operator's scope names what it is the
- * gradient of. */
+/* The names of operators that MindSpore inserts; in the backward pass an operator's scope names the operator whose
+ * gradient it is. */
 static ek_ir_comm_role role_of(const ek_ir *ir, const ek_ir_node *node, ek_ir_comm_kind kind)
 {
     const char *instance = ek_ir_text(ir, node->instance), *scope = ek_ir_text(ir, node->scope);

@@ -1,7 +1,7 @@
-/* What differs between two checked graphs: operators and communication by count, and operators without a like in the
- * other graph. Numbers of nodes change with every change of settings, so operators are alike when scope,
- * primitive, type, micro-batch and pass are; of those that occur more often in one graph the last ones are its own. The
- * mark of whole recomputation in a scope is left out, so that turning it on shows the copies and not everything. */
+/* Compares two checked graphs: operators and communication by count, and operators without a counterpart in the other
+ * graph. Numbers of nodes change with every change of settings, so operators match when scope, primitive, type,
+ * micro-batch and pass are equal; if one graph has more of them, the last ones are the surplus. The mark of whole
+ * recomputation in a scope is ignored, so that enabling it shows only the copies as differences. */
 #include <stdlib.h>
 #include <string.h>
 
@@ -141,7 +141,7 @@ static bool compare_comms(const side s[2], ek_ir_difference *out)
     return true;
 }
 
-/* ---- operators without a like ---- */
+/* ---- operators without a counterpart ---- */
 
 static int by_number(const void *a, const void *b)
 {
@@ -149,7 +149,7 @@ static int by_number(const void *a, const void *b)
     return (*x > *y) - (*x < *y);
 }
 
-/* Runs of equal keys side by side: what a run has more than the other's are the last of it. */
+/* Compares runs of equal keys: the surplus of a run is its last operators. */
 static bool compare_nodes(const side s[2], ek_ir_difference *out)
 {
     size_t at[2] = {0, 0};

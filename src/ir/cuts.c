@@ -1,6 +1,6 @@
-/* Strategies, read from their text, and what they say of an operator's output. Only what follows without doubt is
- * derived: MatMul and BatchMatMul (rows of one operand, columns of the other), and operators whose output looks like
- * an operand. Reshape, Transpose, Gather and whatever is not known give no layout. */
+/* Reads strategies from their text and derives the layout of an operator's output. Only certain cases are derived:
+ * MatMul and BatchMatMul (rows of one operand, columns of the other), and operators whose output is like an operand.
+ * Reshape, Transpose, Gather and unknown operators give no layout. */
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -14,7 +14,7 @@ static const char *skip_blanks(const char *text)
     return text;
 }
 
-/* One "(2, 1)" or "[2, 1]"; returns what follows, NULL for anything else. */
+/* One "(2, 1)" or "[2, 1]"; returns the place after it, NULL for anything else. */
 static const char *read_tuple(const char *text, ek__ir_tuple *out)
 {
     if (*text != '(' && *text != '[')
@@ -81,7 +81,7 @@ static bool is_matmul(const ek__ir_context *context, uint32_t node)
     return context->op[node] == EK__IR_OP_MATMUL || context->op[node] == EK__IR_OP_BATCH_MATMUL;
 }
 
-/* Where the dimension that is summed over stands among the last two. */
+/* The index of the summed dimension among the last two. */
 static int contracted_dimension(const ek__ir_context *context, uint32_t node, int operand, int n)
 {
     bool last = (operand == 0) != ek__ir_transposed(context, node, operand);
@@ -102,7 +102,7 @@ static bool matmul_layout(const ek__ir_context *context, uint32_t node, const ek
     if (cuts->n < 2 || cuts->input[0].n < 2 || cuts->input[1].n < 2)
         return false;
     const ek__ir_tuple *a = &cuts->input[0], *b = &cuts->input[1];
-    /* leading dimensions may be broadcast: those of the longer one are taken where they agree in number */
+    /* leading dimensions may be broadcast: those of the longer one are used if their numbers agree */
     *out = *a;
     int row = 2 * a->n - 3 - contracted_dimension(context, node, 0, a->n);
     int column = 2 * b->n - 3 - contracted_dimension(context, node, 1, b->n);
@@ -111,7 +111,7 @@ static bool matmul_layout(const ek__ir_context *context, uint32_t node, const ek
     return a->n >= b->n;
 }
 
-/* The operand whose rank is the output's. */
+/* The operand with the output's rank. */
 static bool like_operand(const ek__ir_context *context, uint32_t node, const ek__ir_cuts *cuts, ek__ir_tuple *out)
 {
     const ek_ir_type *type = ek__ir_type_of_node(context, node);

@@ -1,7 +1,7 @@
-/* The graph as checks walk it: for every value the places that take it, as one array sorted by counting, since the file
- * lists operands only. A call of a graph in sight hands its operands to the formal parameters of that graph; their uses
- * count as uses of the operand and are gathered when asked for, so nothing is expanded. What a called graph returns is
- * not followed back into it: there the call stands for its result. */
+/* Builds the edges of a graph for the checks: for every value its uses, as one array sorted by counting, since the file
+ * lists operands only. A call of a graph in the file passes its operands to the formal parameters of that graph; the
+ * parameters' uses count as uses of the operand and are collected on demand, so nothing is expanded. The result of a
+ * called graph is not followed back into it: the call itself represents its result. */
 #include <ctype.h>
 #include <string.h>
 
@@ -18,7 +18,7 @@ typedef struct known {
 
 /* Names as MindSpore prints them. _MiniStepAllGather and _MicroStepAllGather gather a sharded weight; those of
  * InnerComm and DistComm come from mint.distributed, whose group and ranks are operands; with Matmul in the name the
- * operator calculates as well. */
+ * operator also calculates. */
 static const known operators[] = {
     {"AllReduce", EK__IR_OP_COMM, EK_IR_ALL_REDUCE},
     {"InnerCommAllReduce", EK__IR_OP_COMM, EK_IR_ALL_REDUCE},
@@ -150,7 +150,7 @@ static bool classify(ek__ir_context *c)
     return true;
 }
 
-/* ---- who takes what ---- */
+/* ---- uses of values ---- */
 
 static uint32_t value_of(const ek_ir *ir, const ek_ir_input *input)
 {
@@ -161,7 +161,7 @@ static uint32_t value_of(const ek_ir *ir, const ek_ir_input *input)
     return EK_IR_NONE;
 }
 
-/* The graph that a node calls; NULL for none in sight. */
+/* The graph that a node calls; NULL if it is not in the file. */
 static const ek_ir_graph *called_by(const ek_ir *ir, uint32_t node)
 {
     const ek_ir_node *n = &ir->node[node];
@@ -180,7 +180,7 @@ static bool make_uses(ek__ir_context *c)
     c->use = ek__pool_alloc(c->scratch, ir->n_inputs, sizeof *c->use);
     if (!c->first_use || !c->called || !c->use)
         return false;
-    /* Counts two places ahead, so that after the sums first_use[v + 1] is where the uses of v are put next. */
+    /* Counts two places ahead, so that after the sums first_use[v + 1] is the next free place for the uses of v. */
     for (uint32_t i = 0; i < ir->n_nodes; i++)
         for (uint32_t k = 0; k < ir->node[i].n_inputs; k++) {
             uint32_t value = value_of(ir, &ir->input[ir->node[i].first_input + k]);
@@ -363,7 +363,7 @@ int ek__ir_count_numbers(const char *text, char separator)
     return n;
 }
 
-/* ---- all of it ---- */
+/* ---- the whole ---- */
 
 static bool count_positions(ek__ir_context *c)
 {

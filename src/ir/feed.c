@@ -1,6 +1,6 @@
-/* Blocks of a file in a buffer that slides over it: what belongs to the record at hand moves to the front before the
- * next block is read behind it, so a record is always in one piece and memory is that of the longest record. A text in
- * memory is taken where it is. Compressed files are not read. */
+/* Reads a file in blocks into a sliding buffer. The bytes of the current record move to the front before the next block
+ * is read after them, so a record is always contiguous and memory is that of the longest record. A text in memory is
+ * used in place. Compressed files are not read. */
 #include <errno.h>
 #include <fcntl.h>
 #include <stdlib.h>
@@ -11,10 +11,10 @@
 #include "base/error.h"
 #include "ir/reader.h"
 
-/* Fits a second-level cache with what the reader itself needs; larger blocks were slower. */
+/* Fits a second-level cache together with the reader's data; larger blocks were slower. */
 enum { BLOCK_BYTES = 512 << 10 };
 
-/* Two blocks, or a small file as a whole and one byte by which its end is seen. */
+/* Two blocks, or a whole small file and one byte to detect its end. */
 static size_t first_capacity(int64_t size)
 {
     const int64_t least = 4096, most = 2 * (int64_t)BLOCK_BYTES;

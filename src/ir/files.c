@@ -1,5 +1,5 @@
-/* Which file of a folder of graphs is meant. A compiler's passes write one file each, numbered in order; what the
- * device runs is in the last one before the back end. */
+/* Selects the file of a folder of graphs. A compiler's passes write one file each, numbered in order; the last one
+ * before the back end has the graph that the device runs. */
 #include "evenkeel/ir_files.h"
 
 #include <dirent.h>
@@ -32,7 +32,7 @@ typedef struct candidate {
     long number;
 } candidate;
 
-/* The number before ".ir", by which the passes are in order; -1 without one. */
+/* The number before ".ir", which orders the passes; -1 without one. */
 static candidate judge(const char *name)
 {
     candidate c = {.number = -1};
@@ -102,7 +102,7 @@ static ek_status refuse(const char *path, const content *found, ek_error *err)
                     "`context` of the training YAML");
 }
 
-/* The best file of a folder, or of its one folder of a rank, which `folder` becomes. */
+/* The best file of a folder, or of its only rank folder, to which `folder` is then set. */
 static ek_status find(char folder[4200], content *found, ek_error *err)
 {
     ek_status status = list(folder, found, err);

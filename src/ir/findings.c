@@ -1,12 +1,12 @@
-/* How findings are made: sightings that are alike in check, primitive and place, the number of the layer left out,
- * become one finding, found by hashing, so that a graph of many layers costs one look-up a sighting. Which of a
- * finding's operators is shown is the first in the file. */
+/* Merges occurrences into findings. Those with equal check, primitive and place, ignoring the number of the layer,
+ * become one finding, found by hashing, so that a graph of many layers costs one look-up per occurrence. A finding
+ * shows its first operator in the file. */
 #include <string.h>
 
 #include "base/error.h"
 #include "ir/check.h"
 
-/* Layers that a finding lies in, as bits. */
+/* Layers of a finding, as bits. */
 struct ek__ir_layer_set {
     uint64_t in[EK__IR_MAX_LAYERS / 64];
 };
@@ -72,7 +72,7 @@ static void count_in(const ek__ir_context *c, const ek__ir_table *t, uint32_t in
 {
     ek_ir_finding *f = &c->report->finding[index];
     f->n_occurrences++;
-    /* Micro-batches repeat the same operators, of which `alive` hold their values at once: one stands for all. */
+    /* Micro-batches repeat the same operators, of which `alive` keep their values at once: one represents all. */
     if (s->bytes > 0 && (!s->one_micro || c->ir->node[s->node].micro == t->first_micro[index]))
         f->bytes = f->bytes < 0 ? s->bytes : f->bytes > INT64_MAX - s->bytes ? INT64_MAX : f->bytes + s->bytes;
     if (layer < 0 || layer >= EK__IR_MAX_LAYERS)

@@ -1,6 +1,6 @@
-/* Graphs and parameters. Parameters are found by the text behind "%para", number and name: first among the formal
- * parameters of the open graph, then in the entry's list, then among those of graphs around it; a fragment without
- * lists gets a parameter for each text its nodes name. */
+/* Reads the heads of graphs and the parameters. Parameters are found by the text after "%para", number and name: first
+ * among the formal parameters of the open graph, then in the entry's list, then among those of enclosing graphs; in a
+ * fragment without lists each distinct text becomes a parameter. */
 #include <string.h>
 
 #include "base/error.h"
@@ -26,7 +26,7 @@ static ek__ir_parameter_key *key_of(ek__ir_reader *r, const char *key, const cha
     return &r->parameter_key[number];
 }
 
-/* "1_name" as number and name; "1" alone is its own name. */
+/* "1_name" as number and name; a bare "1" is its own name. */
 static uint32_t add_parameter(ek__ir_reader *r, const char *key, const char *end, ek_ir_parameter p)
 {
     ek_ir *ir = r->ir;
@@ -59,7 +59,7 @@ uint32_t ek__ir_parameter_find(ek__ir_reader *r, const char *key, const char *en
     return k->entry;
 }
 
-/* Where the text of a parameter's name ends. */
+/* The end of a parameter's name. */
 static const char *name_end(const char *at, const char *end)
 {
     while (at < end && !ek__ir_is_space(*at) && *at != ',' && *at != ')' && *at != ':')
@@ -75,7 +75,7 @@ static uint32_t declare(ek__ir_reader *r, const char *at, const char *end, uint3
     if (p < end && *p == ':') {
         ek__ir_fault fault;
         const char *begin = p + 1, *stop = begin;
-        int depth = 0; /* a type may hold colons in its angles: ref_key=:w */
+        int depth = 0; /* a type may have colons in its angle brackets: ref_key=:w */
         while (stop < end && (depth > 0 || (*stop != ':' && *stop != '#'))) {
             depth += *stop == '<' || *stop == '(' || *stop == '[';
             depth -= *stop == '>' || *stop == ')' || *stop == ']';
@@ -170,7 +170,7 @@ void ek__ir_graph_open(ek__ir_reader *r)
     const char *p = ek__ir_skip_blanks(r->begin, r->end);
     bool funcgraph = ek__ir_begins(p, r->end, failed);
     p += funcgraph ? sizeof failed - 1 : sizeof modern - 1;
-    if (p > r->end) /* the blank behind the word was the line's last */
+    if (p > r->end) /* the blank after the word was the line's last */
         p = r->end;
     const char *end = p;
     while (end < r->end && !ek__ir_is_space(*end) && *end != '(' && *end != '[')

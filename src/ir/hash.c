@@ -1,4 +1,4 @@
-/* Hashes of what findings are told apart by: texts, types, scopes without the number of their layer. */
+/* Computes the hashes for the keys of findings: texts, types, scopes without the number of their layer. */
 #include <string.h>
 
 #include "ir/check.h"

@@ -1,11 +1,11 @@
-/* Lines outside of nodes: the entry's name, what the file counts, attributes of graphs, types of formal parameters.
- * Remarks and order lists are passed over; what is none of these is counted. */
+/* Reads lines outside of nodes: the entry's name, the file's counts, attributes of graphs, types of formal parameters.
+ * Remarks and order lists are skipped; other lines are counted. */
 #include <string.h>
 
 #include "ir/reader.h"
 
-/* What stands behind the word and a colon; NULL when the line begins with something else. Blanks before the colon are
- * fine: "#IR entry      : @name". */
+/* The text after the word and a colon; NULL when the line begins with something else. Blanks before the colon are
+ * allowed: "#IR entry      : @name". */
 static const char *value_behind(const char *at, const char *end, const char *word)
 {
     if (!ek__ir_begins(at, end, word))

@@ -1,23 +1,23 @@
-/* Values that the backward pass takes from the forward pass, hence alive from one to the other. A Reshape, Depend or
- * MakeTuple makes no tensor of its own: what backward takes of it is the value before it, counted once. Parameters are
- * not among them, since they are there anyway. Which micro-batches are alive together is not looked at. */
+/* Finds the values that the backward pass takes from the forward pass, which are alive in between. A Reshape, Depend or
+ * MakeTuple makes no new tensor: its use in the backward pass counts as one of the value before it, counted once.
+ * Parameters are excluded, since they are always in memory. Not checked: which micro-batches are alive together. */
 #include <stdlib.h>
 
 #include "base/error.h"
 #include "ir/check.h"
 
-/* A value with more aliases, or more takers behind them, than that is of no graph that was compiled; the rest is left
- * out. Without limits a tuple of n parts, each taken out again, would cost n^2. */
+/* No compiled graph has a value with more aliases, or with more uses of them; the rest is omitted. Without limits a
+ * tuple of n parts, each extracted again, would cost n^2. */
 enum { MAX_ALIASES = 64, MAX_DEPTH = MAX_ALIASES, MAX_VISITS = 1024, MAX_USES = 1024 };
 
-/* What one value is taken by. */
+/* The users of one value. */
 typedef struct taken {
     ek_ir_kept kept;
     uint32_t last_site;
-    uint32_t *counted_for; /* [nodes] 1 + the producer that a taker was counted for last; it may take several aliases */
+    uint32_t *counted_for; /* [nodes] 1 + the producer that a user was last counted for; it may take several aliases */
     int n_visits;
-    uint32_t n_uses; /* looked at behind aliases */
-    int64_t parts;   /* bytes of the parts that backward takes of a tuple; -1: all of it */
+    uint32_t n_uses; /* visited through aliases */
+    int64_t parts;   /* bytes of the parts of a tuple that the backward pass takes; -1: all of it */
 } taken;
 
 static bool is_alias(const ek__ir_context *c, uint32_t node)
@@ -25,13 +25,13 @@ static bool is_alias(const ek__ir_context *c, uint32_t node)
     return c->op[node] == EK__IR_OP_RESHAPE || c->op[node] == EK__IR_OP_DEPEND;
 }
 
-/* Does it pass its operand on as it is? */
+/* Does it pass its operand on unchanged? */
 static bool passes_on(const ek__ir_context *c, ek__ir_use use)
 {
     return (is_alias(c, use.node) && use.operand == 0) || c->op[use.node] == EK__IR_OP_MAKE_TUPLE;
 }
 
-/* Aliases count for the value behind them when that is in sight, else for the first of them that is. */
+/* Aliases count for their source value if it is in the file, otherwise for the first alias that is. */
 static bool has_root(const ek__ir_context *c, uint32_t node)
 {
     for (int i = 0; i < MAX_ALIASES; i++) {

@@ -1,6 +1,7 @@
-/* What follows a node's operands: groups of attributes, type lines, scope, source lines, in any order and on any line,
- * as releases differ in both. Each part is told by its first bytes. Behind a damaged part reading goes on at the next
- * group or line; a part that is not known is counted and skipped. Of the source lines only the last is taken apart. */
+/* Reads the parts after a node's operands: groups of attributes, type lines, scope, source lines, in any order and on
+ * any line, since releases differ in both. The first bytes of a part identify it. After a damaged part reading
+ * continues at the next group or line; an unknown part is counted and skipped. Of the source lines only the last is
+ * parsed. */
 #include <string.h>
 
 #include "ir/reader.h"
@@ -29,7 +30,7 @@ static void set_scope(ek__ir_reader *r, const char *at, const char *end)
         n->flags |= EK_IR_BACKWARD;
 }
 
-/* "(path)" or "path" up to the end of the line; an empty one stands on the next line. */
+/* "(path)" or "path" up to the end of the line; if empty, it is on the next line. */
 static const char *path_line(ek__ir_reader *r, const char *at)
 {
     const char *line_end = ek__ir_line_end(at, r->end), *end = ek__ir_trim(at, line_end);
@@ -76,7 +77,7 @@ static void set_source(ek__ir_reader *r)
 
 /* ---- types ---- */
 
-/* Types of the first line that has some; those of the kernel that follow it are of the device. */
+/* Types of the first line that has any; the kernel's types after it belong to the device. */
 static void add_types(ek__ir_reader *r, uint32_t first, uint32_t n, uint32_t output)
 {
     ek_ir_node *node = &r->node;
@@ -140,7 +141,7 @@ static const char *argument_types(ek__ir_reader *r, const char *at)
     return p ? p : ek__ir_line_end(at, r->end);
 }
 
-/* The name stands behind '#' at the end of a line in the funcgraph dialect. */
+/* In the funcgraph dialect the name follows '#' at the end of a line. */
 static void set_late_name(ek__ir_reader *r, const char *at, const char *end)
 {
     end = ek__ir_trim(at, end);
@@ -238,7 +239,7 @@ static const char *word(ek__ir_reader *r, const char *at)
     while (p < end && *p != '{' && *p != ':' && *p != '#')
         p++;
     r->ir->n_unknown++;
-    if (p + 1 < end && *p == ':') { /* a group of a release to come */
+    if (p + 1 < end && *p == ':') { /* a group of a future release */
         ek__ir_fault fault;
         const char *open = ek__ir_skip_blanks(p + 1, end);
         const char *close =
@@ -253,7 +254,7 @@ static bool is_omission(const char *at, const char *end)
     return ek__ir_begins(at, end, "...") || ek__ir_begins(at, end, "\xe2\x80\xa6");
 }
 
-/* A backward node tells which forward node it belongs to; so does a copy, which is none. */
+/* A backward node names its forward node; so does a recomputed copy, which is not a backward node. */
 static bool names_forward(const ek__ir_reader *r)
 {
     const ek_ir_attribute *a = r->ir->attribute;

@@ -1,6 +1,6 @@
-/* The first line of a node: number, name, what is applied, operands. What is applied is found as all that stands before
- * the operands' parenthesis, so that every spelling of an operator (a primitive with or without prefix and attributes,
- * a call of a graph, of another node or of a choice of graphs) is told from that text alone. */
+/* Reads the first line of a node: number, name, applied operator, operands. The operator is all text before the
+ * operands' parenthesis, so that every spelling of it (a primitive with or without prefix and attributes, a call of a
+ * graph, of another node or of a choice of graphs) is recognised from that text. */
 #include <string.h>
 
 #include "ir/reader.h"
@@ -23,7 +23,7 @@ static void add_literal(ek__ir_reader *r, const char *at, const char *end)
     add_input(r, (ek_ir_input){EK_IR_INPUT_LITERAL, ek__ir_intern(r, at, end), EK_IR_NONE});
 }
 
-/* The name's text stands for the graph until all are known. */
+/* The name's text represents the graph until all graphs are known. */
 static void add_graph(ek__ir_reader *r, const char *name, const char *end)
 {
     add_input(r, (ek_ir_input){EK_IR_INPUT_GRAPH, ek__ir_intern(r, name, end), EK_IR_NONE});
@@ -59,7 +59,7 @@ static void read_input(ek__ir_reader *r, const char *at, const char *end)
         add_literal(r, at, end);
 }
 
-/* Behind the closing parenthesis; NULL when damaged. */
+/* The place after the closing parenthesis; NULL when damaged. */
 static const char *operands(ek__ir_reader *r, const char *open)
 {
     const char *p = open + 1;
@@ -82,7 +82,7 @@ static const char *operands(ek__ir_reader *r, const char *open)
     }
 }
 
-/* ---- what is applied ---- */
+/* ---- the applied operator ---- */
 
 static void set_primitive(ek__ir_reader *r, const char *at, const char *end)
 {
@@ -129,7 +129,7 @@ static void primitive(ek__ir_reader *r, const char *at, const char *open)
     }
 }
 
-/* The parenthesis of the operands: the first one outside of brackets, not that of "$(". NULL without one. */
+/* The parenthesis of the operands: the first one outside of brackets that is not that of "$(". NULL without one. */
 static const char *find_operands(ek__ir_reader *r, const char *at)
 {
     ek__ir_fault fault;
@@ -172,7 +172,7 @@ static const char *application(ek__ir_reader *r, const char *at)
 
 /* ---- number, name ---- */
 
-/* ") =" on this line from `at` on: where its parenthesis stands. */
+/* ") =" on this line from `at` on: the place of its parenthesis. */
 static const char *name_end(const ek__ir_reader *r, const char *at)
 {
     const char *end = ek__ir_line_end(at, r->end);
@@ -202,7 +202,7 @@ static bool is_balanced(const char *at, const char *end, const char **wrong)
     return depth == 0;
 }
 
-/* "(CNode_549)"; gives what follows. */
+/* "(CNode_549)"; returns the place after it. */
 static const char *debug_name(ek__ir_reader *r, const char *open)
 {
     const char *wrong, *close = name_end(r, open + 1);
@@ -227,7 +227,7 @@ static const char *typed(ek__ir_reader *r, const char *at)
     return sign;
 }
 
-/* "%12(name) = "; gives what follows, NULL when there is no equals sign. */
+/* "%12(name) = "; returns the place after it, NULL when there is no equals sign. */
 static const char *target(ek__ir_reader *r, const char *at)
 {
     int64_t number;

@@ -1,13 +1,12 @@
-/* Sums of parameters by what their names begin with: weights, the optimizer's states, accumulated gradients, inputs.
- * The entry's list is taken; a fragment without one has the formal parameters of its graphs, of which those with the
- * same name count once. */
+/* Sums parameters by the prefixes of their names: weights, optimizer states, accumulated gradients, inputs. Uses the
+ * entry's list; for a fragment without one, the formal parameters of its graphs, counting equal names once. */
 #include <stdlib.h>
 #include <string.h>
 
 #include "base/error.h"
 #include "ir/check.h"
 
-/* Longer beginnings first where one begins another. */
+/* Longer prefixes first where one is a prefix of another. */
 static const char *const prefixes[] = {"adam_m", "adam_v", "exp_avg_sq", "exp_avg", "accu_grads", "moments"};
 enum { N_PREFIXES = sizeof prefixes / sizeof *prefixes, WEIGHTS = N_PREFIXES, INPUTS, N_SUMS };
 

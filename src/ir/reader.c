@@ -1,6 +1,6 @@
-/* A file record by record: a line tells by its first bytes whether it begins a node, a graph or a parameter, and a node
- * lasts until the next line that begins something. So damage within a node cannot hide the nodes behind it. What a
- * record holds is for the other files of this folder; here is the loop. */
+/* Reads a file record by record: the first bytes of a line show whether it begins a node, a graph or a parameter, and a
+ * node lasts until the next line that begins a record. So damage within a node cannot hide later nodes. This file has
+ * the loop; the other files of this folder read the contents of a record. */
 #include "ir/reader.h"
 
 #include <stdio.h>
@@ -12,7 +12,7 @@
 
 enum { PROGRESS_BYTES = 8 << 20 };
 
-/* ---- what a line begins ---- */
+/* ---- the kind of a line ---- */
 
 typedef enum line_kind {
     LINE_OTHER,
@@ -21,7 +21,7 @@ typedef enum line_kind {
     LINE_GRAPH_END,
     LINE_PARAMETER,
     LINE_MARK,
-    LINE_TITLE, /* begins no node, and ends one */
+    LINE_TITLE, /* does not begin a node, but ends one */
 } line_kind;
 
 static line_kind percent_line(const char *p, const char *end, bool in_node)
@@ -158,7 +158,7 @@ static ek_status next_record(ek__ir_reader *r, source *s, bool *more)
     r->begin = text;
     r->end = ek__ir_trim(text, text + size);
     if (r->end > text && r->end < text + size && ek__ir_is_blank(*r->end) && ek__ir_is_digit(r->end[-1]))
-        r->end++; /* "%1 " begins a node, "%1" alone would not when it is read again */
+        r->end++; /* "%1 " begins a node, a bare "%1" would not when it is read again */
     r->offset = s->feed.offset;
     r->has_nul = memchr(text, '\0', size) != NULL;
     if (ek__ir_skip_blanks(r->begin, r->end) < r->end)
@@ -198,8 +198,8 @@ static ek_status read_records(ek__ir_reader *r, source *s, const ek_ir_options *
 
 /* ---- the whole ---- */
 
-/* What the header counts must be there, unless lines were left out or only a part was evaluated. The number of "nodes"
- * includes constants, which do not stand on lines of their own, and cannot be checked. */
+/* The file must have the header's counts, unless lines were omitted or only a part was evaluated. The number of "nodes"
+ * includes constants, which have no lines, and cannot be checked. */
 static void check_counts(ek__ir_reader *r)
 {
     const ek_ir *ir = r->ir;

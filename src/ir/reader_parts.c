@@ -1,4 +1,4 @@
-/* What the readers of records share: bytes of a line, arrays that grow, texts, diagnostics. */
+/* Helpers shared by the readers of records: bytes of a line, growing arrays, texts, diagnostics. */
 #include <stdarg.h>
 #include <stdio.h>
 #include <string.h>

@@ -1,8 +1,8 @@
-/* What became of every request for recomputation. A node's copy carries the same recompute_sub_graph and recompute_id;
- * where these are not printed, primitive, instance, operands' types and scope must agree. Whether the request is in
- * effect is read off the edges: backward must take the copy, neither the original nor what a Reshape, Cast, Transpose
- * or Depend makes of it, since that would be held instead. Values that reach backward through other operators are
- * values of their own. */
+/* Finds the outcome of every request for recomputation. A node's copy carries the same recompute_sub_graph and
+ * recompute_id; where these are not printed, primitive, instance, operands' types and scope must agree. The edges show
+ * whether the request is in effect: the backward pass must take the copy, and neither the original nor the output of a
+ * Reshape, Cast, Transpose or Depend of it, since that would be kept instead. Values that reach the backward pass
+ * through other operators are separate values. */
 #include <stdlib.h>
 #include <string.h>
 
@@ -11,7 +11,7 @@
 
 enum { MAX_WALK = 32, SETTING_BYTES = 256 };
 
-/* A copy under what pairs it with its original. */
+/* A copy under the key that pairs it with its original. */
 typedef struct copy {
     uint64_t key;
     uint32_t graph;
@@ -22,7 +22,7 @@ typedef struct copy {
 typedef struct copies {
     size_t n;
     copy *copy;      /* [n] sorted */
-    size_t *n_given; /* [n] of those alike that begin there, as many were given away */
+    size_t *n_given; /* [n] of the equal copies that begin there, the number already assigned */
     bool *asked_for; /* [n] of the first with a key: a request in the file has it */
 } copies;
 
@@ -42,7 +42,7 @@ static int by_key(const void *a, const void *b)
     return order ? order : (x->node > y->node) - (x->node < y->node);
 }
 
-/* 0: nothing to pair it by. */
+/* 0: no key to pair it by. */
 static uint64_t pair_key(ek__ir_context *c, uint32_t i)
 {
     const ek_ir_node *node = &c->ir->node[i];
@@ -100,8 +100,8 @@ static size_t first_of(const copies *all, uint64_t key)
     return found && found->key == key ? (size_t)(found - all->copy) : all->n;
 }
 
-/* Where several copies are alike, as without numbers those of micro-batches are, the k-th goes to the k-th request;
- * EK_IR_NONE when all are given away. */
+/* If several copies are equal, such as those of micro-batches without numbers, the k-th is assigned to the k-th
+ * request; EK_IR_NONE when all are assigned. */
 static uint32_t next_alike(const copies *all, size_t first)
 {
     size_t at = first + all->n_given[first];
@@ -111,7 +111,8 @@ static uint32_t next_alike(const copies *all, size_t first)
     return all->copy[at].node;
 }
 
-/* The copy of the same graph and micro-batch, else one that names no micro-batch, else any of the graph or file. */
+/* The copy of the same graph and micro-batch, otherwise one without a micro-batch, otherwise any of the graph or
+ * file. */
 static uint32_t copy_of(ek__ir_context *c, const copies *all, uint32_t i)
 {
     const ek_ir_node *node = &c->ir->node[i];
@@ -132,7 +133,7 @@ static uint32_t copy_of(ek__ir_context *c, const copies *all, uint32_t i)
     return EK_IR_NONE;
 }
 
-/* ---- what backward holds ---- */
+/* ---- values kept for the backward pass ---- */
 
 static bool is_transparent(const ek__ir_context *c, ek__ir_use use)
 {
@@ -145,7 +146,7 @@ typedef struct step {
     uint32_t node, blocked_by;
 } step;
 
-/* Breadth first over what Reshape, Cast, Transpose and Depend make of the value. */
+/* Breadth first over the outputs of Reshape, Cast, Transpose and Depend of the value. */
 static void find_held(ek__ir_context *c, ek_ir_recompute *r)
 {
     step queue[MAX_WALK] = {{r->node, EK_IR_NONE}};
@@ -171,7 +172,7 @@ static void find_held(ek__ir_context *c, ek_ir_recompute *r)
     }
 }
 
-/* Of a cell that is recomputed whole the values that leave it are kept. */
+/* Of a cell recomputed whole the output values are saved. */
 static bool leaves_its_cell(ek__ir_context *c, uint32_t i)
 {
     const ek_ir_node *node = &c->ir->node[i];
@@ -202,8 +203,8 @@ static bool is_taken_backward(ek__ir_context *c, uint32_t node)
     return false;
 }
 
-/* What select_recompute names an operator by: its modules from the layer down and its own name there. What the
- * framework inserted has no such name. */
+/* The name of an operator in select_recompute: its modules from the layer down and its own name there. Operators
+ * inserted by the framework have no such name. */
 static const char *setting_for(ek__ir_context *c, uint32_t node)
 {
     char path[SETTING_BYTES];
@@ -233,11 +234,12 @@ static void judge(ek__ir_context *c, const copies *all, ek_ir_recompute *r)
         r->in_effect = is_taken_backward(c, r->copy) ? EK_IR_YES : EK_IR_UNSEEN;
     } else if (c->report->has_backward && node->graph < c->ir->n_graphs && c->whole_graph[node->graph]) {
         r->in_effect = EK_IR_NO;
-        r->by_design |= (node->flags & EK_IR_CELL_RECOMPUTE) != 0; /* the cell was asked for, not this operator */
+        r->by_design |=
+            (node->flags & EK_IR_CELL_RECOMPUTE) != 0; /* the request is for the cell, not for this operator */
     }
 }
 
-/* ---- all of them ---- */
+/* ---- all requests ---- */
 
 static ek_ir_recompute *add(ek__ir_context *c, uint32_t node)
 {
@@ -257,7 +259,7 @@ static ek_ir_recompute *add(ek__ir_context *c, uint32_t node)
     return &grown[report->n_recompute++];
 }
 
-/* A part of a graph may show a copy that says it was asked for and not what it is a copy of; then it stands for both.
+/* A part of a graph may contain a requested copy without its original; then the copy represents both.
  */
 static bool is_lone_copy(ek__ir_context *c, const copies *all, uint32_t i)
 {

@@ -1,6 +1,6 @@
-/* Operands by number and name. Numbers are unique within a graph only and nearly always count up from the first node's,
- * so the node of a number is looked for where it would then stand, then by bisection; only a graph whose numbers do not
- * rise is sorted first. Names of other graphs are looked up when the whole file has been read. */
+/* Resolves operands by number and name. Numbers are unique only within a graph and nearly always count up from the
+ * first node's, so a node is searched first at the place that follows from its number, then by bisection; a graph whose
+ * numbers do not rise is sorted first. Names of other graphs are resolved after the whole file has been read. */
 #include <stdlib.h>
 #include <string.h>
 
@@ -48,7 +48,7 @@ static bool list_numbers(const ek_ir *ir, const ek_ir_graph *g, numbers *out)
     return true;
 }
 
-/* How many places come before the node `node` of the number `number`. */
+/* The number of places before the node `node` of the number `number`. */
 static size_t places_before(const numbers *list, uint32_t number, uint32_t node)
 {
     const place wanted = {number, node};
@@ -63,7 +63,7 @@ static size_t places_before(const numbers *list, uint32_t number, uint32_t node)
     return low;
 }
 
-/* The node of a number; of several the last before `user`, else the first. EK_IR_NONE without one. */
+/* The node of a number; of several the last before `user`, otherwise the first. EK_IR_NONE without one. */
 static uint32_t node_of(const numbers *list, uint32_t number, uint32_t user)
 {
     if (list->n == 0 || number < list->place[0].number)
@@ -179,7 +179,7 @@ static void resolve_outer(ek__ir_reader *r, const ek__ir_outer *o, const named *
         size_t n = strlen(name + 4);
         if (n >= sizeof key)
             return;
-        memcpy(key, name + 4, n); /* making a text may move those there are */
+        memcpy(key, name + 4, n); /* adding a text may move the existing ones */
         r->graph = graph;
         r->line = o->line;
         uint32_t parameter = ek__ir_parameter_find(r, key, key + n);
@@ -189,7 +189,7 @@ static void resolve_outer(ek__ir_reader *r, const ek__ir_outer *o, const named *
     }
 }
 
-/* A parameter of which no list tells the type has the one that its first user gives it. */
+/* A parameter without a type in any list gets the type at its first use. */
 static void complete_types(ek_ir *ir)
 {
     for (uint32_t i = 0; i < ir->n_inputs; i++) {

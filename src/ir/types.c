@@ -1,6 +1,6 @@
-/* Types of values. A type is looked up by its bytes as written; only one not seen before is taken apart, and what it is
- * then looked up by content, so that two spellings of one type have one number. Tensors with shapes, references, tuples
- * and lists of any depth are understood; of anything else only the name is kept. */
+/* Reads types of values. A type is looked up by its bytes as written; only a new spelling is parsed and then looked up
+ * by content, so that two spellings of one type have one number. Tensors with shapes, references, tuples and lists of
+ * any depth are parsed; other types keep only their name. */
 #include <string.h>
 
 #include "base/error.h"
@@ -29,7 +29,7 @@ static piece trimmed(const char *at, const char *end)
     return (piece){at, ek__ir_trim(at, end)};
 }
 
-/* The next item of a list up to a comma; *rest goes behind it. Bytes that do not balance are one item. */
+/* The next item of a list up to a comma; *rest is set after it. Unbalanced bytes are one item. */
 static piece next_item(piece *rest)
 {
     ek__ir_fault fault;
@@ -41,7 +41,7 @@ static piece next_item(piece *rest)
     return item;
 }
 
-/* What stands in the brackets that open at `at`; *behind is what follows them. Empty when they do not close. */
+/* The text in the brackets that open at `at`; *behind is the text after them. Empty when they do not close. */
 static piece inside(const char *at, const char *end, const char **behind)
 {
     ek__ir_fault fault;
@@ -120,7 +120,7 @@ static ek_ir_dtype dtype_of(piece name)
     return EK_IR_DTYPE_UNKNOWN;
 }
 
-/* Bits of an element; 0 not known. */
+/* Bits of an element; 0 if unknown. */
 static int bits_of(ek_ir_dtype dtype)
 {
     static const int bits[EK_N_IR_DTYPES] = {0, 8, 8, 8, 16, 16, 32, 32, 64, 64, 8, 16, 16, 32, 64, 64, 128, 4};
@@ -129,7 +129,7 @@ static int bits_of(ek_ir_dtype dtype)
 
 /* ---- content ---- */
 
-/* Dimensions and parts of the type at hand are put into the scratch bytes behind its fields. */
+/* Dimensions and parts of the current type are appended to the scratch bytes after its fields. */
 static bool add(ek__ir_reader *r, const void *bytes, size_t n)
 {
     char *room = ek__ir_room(r, EK__IR_CANON, r->scratch, r->n_scratch + n, 1);
@@ -167,7 +167,7 @@ static bool copy_parts(ek__ir_reader *r, const char *from, uint32_t n)
     return true;
 }
 
-/* The number of a type whose dimensions or parts stand in the scratch bytes from `from` on, which are given back. */
+/* The number of a type with its dimensions or parts in the scratch bytes from `from` on, which are released. */
 static uint32_t number_of(ek__ir_reader *r, ek_ir_type type, size_t from)
 {
     ek_ir *ir = r->ir;
@@ -199,7 +199,7 @@ static uint32_t number_of(ek__ir_reader *r, ek_ir_type type, size_t from)
 
 /* ---- tensors ---- */
 
-/* "(2, 3)", "[2, 3]", "x[const vector][2, 3]" as dimensions in the scratch bytes. False when it is no list of them. */
+/* "(2, 3)", "[2, 3]", "x[const vector][2, 3]" as dimensions in the scratch bytes. False if it is not a list of them. */
 static bool dims_of(ek__ir_reader *r, piece shape, ek_ir_type *type)
 {
     static const char vector[] = "[const vector]";
@@ -262,7 +262,7 @@ static uint32_t tensor(ek__ir_reader *r, piece dtype, piece shape, bool referenc
 
 static uint32_t type_of(ek__ir_reader *r, piece what, piece shape, uint32_t ref_key, int depth);
 
-/* "X*3" is three X: gives the X and sets *n. */
+/* "X*3" is three X: returns the X and sets *n. */
 static piece repeated(piece item, int64_t *n)
 {
     const char *star = item.end;
@@ -320,14 +320,14 @@ static uint32_t tuple(ek__ir_reader *r, piece items, piece shape, int depth)
 static uint32_t other(ek__ir_reader *r, piece what)
 {
     ek_ir_type type = {.ref_key = EK_IR_NONE, .name = ek__ir_intern(r, what.at, what.end)};
-    /* Of tensors in other forms (sparse, tables) the bytes are not known. */
+    /* The bytes of tensors in other forms (sparse, tables) are unknown. */
     for (const char *p = what.at; p + 6 <= what.end; p++)
         if (memcmp(p, "Tensor", 6) == 0)
             type.bytes = -1;
     return number_of(r, type, r->n_scratch);
 }
 
-/* `what` is "Tensor[Float32]", "Ref[...]", "Tuple[...]", "Int64", ...; its shape stands behind it or in `shape`. */
+/* `what` is "Tensor[Float32]", "Ref[...]", "Tuple[...]", "Int64", ...; its shape follows it or is in `shape`. */
 static uint32_t type_of(ek__ir_reader *r, piece what, piece shape, uint32_t ref_key, int depth)
 {
     bool reference = false;

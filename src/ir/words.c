@@ -1,4 +1,4 @@
-/* Words of findings: operators, modules and bytes by name. */
+/* Formats operators, modules and bytes for the texts of findings. */
 #include <inttypes.h>
 #include <stdarg.h>
 #include <stdio.h>
@@ -44,7 +44,7 @@ const char *ek__ir_bytes_text(char out[static 32], int64_t bytes)
     return out;
 }
 
-/* Where the elements below the outermost layer begin; NULL without a layer. */
+/* The start of the elements below the outermost layer; NULL without a layer. */
 static const char *below_layer(const char *scope)
 {
     for (const char *at = scope; *at;) {

@@ -1,6 +1,6 @@
-/* One pass over the text with a shell's rules for words, as far as scripts that start a training use them: what a shell
- * would only know by running something stays unknown, and only matters when somebody asks for it. A quoted text with
- * arguments inside is split too, since scripts keep arguments in variables and leave the quotes off later. */
+/* Splits a launch script into words in one pass, with the shell's rules as far as training scripts use them. A value
+ * that depends on running something stays unknown, which is an error only when the value is used. A quoted text with
+ * arguments inside is split too, since scripts store arguments in variables and expand them unquoted later. */
 #include "job/arguments.h"
 
 #include <assert.h>
@@ -11,24 +11,24 @@
 #include "job/branches.h"
 #include "job/slurm.h"
 
-/* What ends a word, and whether line ends and comments mean something. */
+/* Which bytes end a word, and whether line ends and comments count. */
 typedef enum scan_mode { IN_SHELL, IN_ARRAY, IN_TEXT, IN_LIST } scan_mode;
 
-enum { MAX_DEFAULTS = 32 }; /* ${..:-..} inside each other; deeper ones have no value */
+enum { MAX_DEFAULTS = 32 }; /* nested ${..:-..}; deeper ones have no value */
 
 typedef struct scanner {
     const char *path, *text;
     size_t size, at;
     int line, column, group, owner, n_defaults;
     scan_mode mode;
-    bool from_word_start; /* nothing of the statement yet, so that NAME= is an assignment */
-    bool decides;         /* leave out branches that are not run */
+    bool from_word_start; /* at the start of a statement, where NAME= is an assignment */
+    bool decides;         /* skip branches that are not run */
     ek__branches *branches;
     ek__words out;
     ek_error *err;
 } scanner;
 
-/* A word that is being put together. */
+/* A word under construction. */
 typedef struct word_text {
     char text[EK__ARGUMENTS_MAX_WORD];
     size_t n;
@@ -98,7 +98,7 @@ const ek__variable *ek__words_variable(const ek__words *words, const char *name)
     return i < 0 ? NULL : &words->variable[i];
 }
 
-/* The variable of a name, made when there is none. */
+/* The variable of a name, made if absent. */
 static ek_status read_variable(scanner *s, const char *name, size_t n, int *out)
 {
     *out = ek__words_find(&s->out, name, n);
@@ -118,7 +118,7 @@ static ek_status read_variable(scanner *s, const char *name, size_t n, int *out)
     return EK_OK;
 }
 
-/* ---- putting words together ---- */
+/* ---- building words ---- */
 
 static void add(word_text *w, const char *text, size_t n)
 {
@@ -130,7 +130,7 @@ static void add(word_text *w, const char *text, size_t n)
     w->n += n;
 }
 
-/* Remember what could not be substituted. */
+/* Record the text that could not be substituted. */
 static ek_status write_unknown(scanner *s, word_text *w, const char *text, size_t n)
 {
     if (w->unknown)
@@ -153,7 +153,7 @@ static ek_status write_variable(scanner *s, word_text *w, int variable, const ch
     return EK_OK;
 }
 
-/* Bytes up to the bracket that closes the one at `open`; `size` when none does. */
+/* Bytes up to the bracket that closes the one at `open`; `size` if there is none. */
 static size_t closing(const char *text, size_t size, size_t open, char opening, char ending)
 {
     int depth = 0;
@@ -192,7 +192,7 @@ static ek_status write_dollar(scanner *s, word_text *w);
 static ek_status write_backticks(scanner *s, word_text *w);
 static void write_escaped(scanner *s, word_text *w);
 
-/* VALUE of ${NAME:-VALUE}, which has quotes and variables of its own. */
+/* VALUE of ${NAME:-VALUE}, which has its own quotes and variables. */
 static ek_status write_default(const scanner *s, word_text *w, const char *text, size_t n)
 {
     scanner inner = *s;
@@ -225,7 +225,7 @@ static ek_status write_braced(scanner *s, word_text *w, size_t length)
     const char *begin = s->text + s->at, *inside = begin + 2;
     size_t n_inside = length - 3, n = ek__name_length(inside, n_inside);
     int variable = n > 0 ? ek__words_find(&s->out, inside, n) : -1;
-    while (variable < 0 && n < n_inside && is_digit(inside[n])) /* an argument of the script, which is not there */
+    while (variable < 0 && n < n_inside && is_digit(inside[n])) /* an argument of the script, which is unknown */
         n++;
     const char *rest = inside + n;
     size_t n_rest = n_inside - n;
@@ -241,7 +241,7 @@ static ek_status write_braced(scanner *s, word_text *w, size_t length)
     return write_unknown(s, w, begin, length);
 }
 
-/* What begins with '$'. */
+/* A substitution that begins with '$'. */
 static ek_status write_dollar(scanner *s, word_text *w)
 {
     const char *begin = s->text + s->at;
@@ -299,7 +299,7 @@ static ek_status write_single_quoted(scanner *s, word_text *w)
     return EK_OK;
 }
 
-/* Skip a backslash and put what it stands for. */
+/* Skip a backslash and add the escaped character. */
 static void write_escaped(scanner *s, word_text *w)
 {
     size_t end = peek(s, 1) == '\r' && peek(s, 2) == '\n' ? 3 : 2;
@@ -361,7 +361,7 @@ static bool ends_word(const scanner *s, char c)
     return strchr(";|&()<>", c) != NULL;
 }
 
-/* Go on with the word at s->at until it ends. */
+/* Read the word at s->at to its end. */
 static ek_status read_word(scanner *s, word_text *w)
 {
     ek_status status = EK_OK;
@@ -421,7 +421,7 @@ static ek_status add_word(scanner *s, const word_text *w)
 
 static ek_status scan(scanner *s);
 
-/* Words between s->at and `end` as a group of their own; then go on behind `end`. */
+/* Words between s->at and `end` as their own group; then continue after `end`. */
 static ek_status scan_region(scanner *s, size_t end, scan_mode mode, int owner)
 {
     scanner inner = *s;
@@ -440,7 +440,7 @@ static ek_status scan_region(scanner *s, size_t end, scan_mode mode, int owner)
     return status;
 }
 
-/* The quote that ends the one at s->at; s->size when none does. */
+/* The quote that ends the one at s->at; s->size if there is none. */
 static size_t closing_quote(const scanner *s)
 {
     char quote = s->text[s->at];
@@ -461,7 +461,7 @@ static ek_status scan_quoted(scanner *s, int owner)
     return scan_region(s, end, IN_TEXT, owner);
 }
 
-/* The parenthesis that ends an array whose words begin at s->at, quotes and comments skipped. */
+/* The parenthesis that ends an array with its words from s->at on, quotes and comments skipped. */
 static size_t closing_array(const scanner *s)
 {
     int depth = 1;
@@ -500,7 +500,7 @@ static ek_status assign(scanner *s, int variable, const word_text *w)
     return EK_OK;
 }
 
-/* NAME= or NAME+= at s->at: its length with the sign, else 0. */
+/* NAME= or NAME+= at s->at: its length with the sign, otherwise 0. */
 static size_t assignment_length(const scanner *s)
 {
     size_t n = ek__name_length(s->text + s->at, s->size - s->at);
@@ -565,7 +565,7 @@ static bool introduces_assignment(const word_text *w)
     return false;
 }
 
-/* Tell the branches of a statement's first word, and keep it: `if` and `elif` before its condition, the others behind.
+/* Pass a statement's first word to the branches, and add it: `if` and `elif` before its condition, the others after it.
  */
 static ek_status first_word(scanner *s, const word_text *w, size_t begin)
 {
@@ -597,7 +597,7 @@ static ek_status scan_word(scanner *s)
     return status;
 }
 
-/* A comment, which may be one that Slurm reads: then who starts the script with it finds its variables set. */
+/* A comment. If Slurm reads it (#SBATCH), a script started by Slurm finds its variables set. */
 static ek_status skip_comment(scanner *s)
 {
     ek__slurm_setting setting[EK__SLURM_MAX_SETTINGS];
@@ -643,7 +643,7 @@ static ek_status scan(scanner *s)
     return status;
 }
 
-/* Does the text begin with an argument, so that it is nothing but a list? */
+/* Does the text begin with an argument, so that it is a plain list? */
 static bool is_list(const char *text, size_t size)
 {
     for (size_t i = 0; i < size; i++) {

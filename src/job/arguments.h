@@ -1,5 +1,5 @@
-/* job/arguments.h - the arguments that a shell script, or a list of arguments, gives to a program, without running
- * anything. */
+/* job/arguments.h - reads the arguments that a shell script, or a list of arguments, gives to a program, without
+ * running anything. */
 #ifndef EK_JOB_ARGUMENTS_H
 #define EK_JOB_ARGUMENTS_H
 
@@ -16,35 +16,35 @@ enum {
     EK__ARGUMENTS_MAX_VARIABLES = 1000,
 };
 
-/* A word. Those of one statement, array or quoted text follow one another and have the same group. */
+/* A word. The words of one statement, array or quoted text are contiguous and have the same group. */
 typedef struct ek__word {
     const char *text; /* after substitution */
     int line, column; /* from 1, in characters */
     size_t at, end;   /* its bytes in the text, with its quotes */
     bool in_text;     /* inside of a quoted text with arguments */
     int group;
-    int owner;           /* variable whose value it is part of; -1: a word of a command */
-    const char *unknown; /* what in it could not be substituted: "$TP", "$(nproc)"; NULL: nothing */
-    const char *twice;   /* a variable in it that had another value further up; NULL: none */
+    int owner;           /* variable that has it as part of its value; -1: a word of a command */
+    const char *unknown; /* the part that could not be substituted: "$TP", "$(nproc)"; NULL: none */
+    const char *twice;   /* a variable in it that had another value earlier; NULL: none */
 } ek__word;
 
 typedef struct ek__variable {
     const char *name;
     const char *value;   /* NULL: unknown, or several words */
-    const char *unknown; /* why, when it is unknown: what could not be substituted */
+    const char *unknown; /* when it is unknown: the part that could not be substituted */
     int line, column;    /* of its last assignment */
     bool twice;          /* it had another value before */
     bool referred;       /* from a command or another variable */
-    size_t comment_at;   /* of its number, where a comment that Slurm reads sets it; 0: none does */
+    size_t comment_at;   /* of its number, if a comment for Slurm sets it; 0: none does */
 } ek__variable;
 
-/* NAME=VALUE, as it stands; a variable's last one is also in its ek__variable. */
+/* NAME=VALUE, as written; a variable's last one is also in its ek__variable. */
 typedef struct ek__assignment {
     int variable;
     const char *value; /* NULL: unknown, or several words */
     int line, column;  /* of the name */
     size_t at, end;    /* its bytes in the text */
-    int group;         /* that of the words around it: `export`, or the command that it is for */
+    int group;         /* that of the surrounding words: `export`, or the command it applies to */
     int n_words;       /* words before it */
 } ek__assignment;
 
@@ -56,20 +56,20 @@ typedef struct ek__words {
     ek__variable *variable;
     int n_assignments;
     ek__assignment *assignment; /* by place */
-    bool list;                  /* nothing but arguments: lines do not matter */
+    bool list;                  /* only arguments: line ends are ignored */
 } ek__words;
 
 typedef enum ek__branching {
-    EK__DECIDED_BRANCHES, /* of one run: defaults stand, nothing is set from outside */
-    EK__ALL_BRANCHES,     /* of any run: who starts the script may set its variables */
+    EK__DECIDED_BRANCHES, /* for one run: defaults apply, nothing is set in the environment */
+    EK__ALL_BRANCHES,     /* for any run: the environment may set the script's variables */
 } ek__branching;
 
 /**
  * Split a text into words as a shell would: blanks, line ends, quotes, comments, backslashes; NAME=VALUE, NAME="WORDS",
- * NAME=(WORDS). Variables assigned as plain values further up, and whole-number arithmetic $((..)) of them, are
- * substituted; ${NAME:-VALUE} is the variable or else the value. With EK__DECIDED_BRANCHES, branches that these values
- * say are not run are left out (job/branches.h). Everything else that a shell would work out is left as unknown. Where
- * a variable is assigned in several branches, the last above its use counts.
+ * NAME=(WORDS). Variables assigned as plain values earlier, and whole-number arithmetic $((..)) of them, are
+ * substituted; ${NAME:-VALUE} is the variable or, if unset, the value. With EK__DECIDED_BRANCHES, branches that are not
+ * run with these values are skipped (job/branches.h). All other substitutions of a shell are unknown. If a variable is
+ * assigned in several branches, the last assignment before its use counts.
  *
  * Not handled: here-documents (their lines are words), functions' arguments, arrays' elements.
  *
@@ -87,15 +87,15 @@ int ek__words_find(const ek__words *words, const char *name, size_t n);
 /* Bytes of the shell's name that a text begins with; 0: none. */
 size_t ek__name_length(const char *text, size_t size);
 
-/* What $((...)) is worth. */
+/* The value of $((...)). */
 typedef struct ek__arithmetic {
     int64_t value;
-    bool known;          /* else it is no sum of whole numbers */
-    bool twice;          /* a variable in it had another value further up */
-    const char *unknown; /* the first name without a whole number, n_unknown bytes in the text; NULL: none */
+    bool known;          /* otherwise it is not an integer expression */
+    bool twice;          /* a variable in it had another value earlier */
+    const char *unknown; /* the first name without an integer value, n_unknown bytes in the text; NULL: none */
     size_t n_unknown;
 } ek__arithmetic;
-/* The text between the brackets; variables in it become referred to. O(n x variables). */
+/* The text between the brackets; variables in it are marked as used. O(n x variables). */
 ek__arithmetic ek__arithmetic_of(ek__words *words, const char *text, size_t n);
 
 #endif

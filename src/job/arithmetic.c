@@ -1,5 +1,6 @@
-/* Whole-number arithmetic of a shell, $((...)), on variables that a script assigns: sums of products of operands, from
- * the left. Numbers stay below 2^53, so nothing overflows; comparisons, shifts and assignments are not worked out. */
+/* Evaluates a shell's integer arithmetic, $((...)), on variables that a script assigns: sums of products of operands,
+ * from the left. Numbers stay below 2^53, so nothing overflows; comparisons, shifts and assignments are not
+ * evaluated. */
 #include <stdlib.h>
 #include <string.h>
 
@@ -20,7 +21,7 @@ enum { MAX_NESTING = 32 };
 typedef struct sum {
     ek__words *words;
     const char *at, *end;
-    const char *unknown; /* a name without a whole number */
+    const char *unknown; /* a name without an integer value */
     size_t n_unknown;
     bool wrong, twice;
     int depth;

@@ -1,6 +1,6 @@
-/* Branches of a shell script, decided where the script itself says enough, so that arguments of a branch that is never
- * run do not count. Three values: a condition holds, does not, or only a run would tell. An `if` counts once its `then`
- * is there, so that other languages' ifs in texts inside the script open nothing. */
+/* Decides the branches of a shell script from its own variables, so that arguments of a branch that is never run do not
+ * count. A condition is true, false or unknown before a run. An `if` counts only with its `then`, so that ifs of other
+ * languages in texts inside the script are ignored. */
 #include "job/branches.h"
 
 #include <stdlib.h>
@@ -82,7 +82,7 @@ static bool is_bracket(const ek__word *word)
     return is(word, "[") || is(word, "[[") || is(word, "test");
 }
 
-/* One group of words: a test, or what && and || leave of one. */
+/* One group of words: a test, or the part of one between && and ||. */
 static truth group_of(const ek__word *word, int n)
 {
     bool turned = n > 0 && is(word, "!");
@@ -98,7 +98,7 @@ static truth group_of(const ek__word *word, int n)
 
 static truth both(truth a, truth b, bool either)
 {
-    truth rules = either ? YES : NO; /* what one alone decides */
+    truth rules = either ? YES : NO; /* the value that decides by itself */
     if (a == rules || b == rules)
         return rules;
     return a == UNKNOWN || b == UNKNOWN ? UNKNOWN : negated(rules);
@@ -148,7 +148,7 @@ static void begin_branch(ek__branches *b, truth holds)
 static void ask(ek__branches *b, int kind, const ek__words *words, size_t at)
 {
     ek__branch *top = b->n > 0 && b->n <= EK__MAX_BRANCHES ? &b->open[b->n - 1] : NULL;
-    if (kind == 2 && top) /* the condition itself is read, unless it does not come to it */
+    if (kind == 2 && top) /* the condition itself is evaluated, if it is reached */
         b->skip = top->skipped_around || top->decided;
     b->asked = kind;
     b->from = words->n;

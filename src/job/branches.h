@@ -1,34 +1,34 @@
-/* job/branches.h - which branches of a script's if, elif, else and fi are run, where its own variables tell. */
+/* job/branches.h - finds which branches of a script's if, elif, else and fi are run, if its own variables decide it. */
 #ifndef EK_JOB_BRANCHES_H
 #define EK_JOB_BRANCHES_H
 
 #include "job/arguments.h"
 
-enum { EK__MAX_BRANCHES = 64 }; /* ifs inside each other; deeper ones are not decided */
+enum { EK__MAX_BRANCHES = 64 }; /* nested ifs; deeper ones are not decided */
 
-/* An `if` that its `fi` has not closed. */
+/* An `if` that is still open. */
 typedef struct ek__branch {
-    bool skipped_around; /* the whole of it is in a branch that is not run */
-    bool decided;        /* a branch above is run for certain, so that none below is */
+    bool skipped_around; /* the whole `if` is in a branch that is not run */
+    bool decided;        /* an earlier branch is certainly run, so later ones are not */
 } ek__branch;
 
 typedef struct ek__branches {
     ek__branch open[EK__MAX_BRANCHES];
-    int n;       /* open ones, counted on beyond the room */
-    bool skip;   /* what is read now is not run */
-    int asked;   /* of a condition: 1 an if's, 2 an elif's; 0: none is being read */
+    int n;       /* open ones, including those beyond the room */
+    bool skip;   /* the current statement is not run */
+    int asked;   /* being in a condition: 1 of an if, 2 of an elif; 0: of none */
     int from;    /* its first word */
-    size_t text; /* where it begins */
+    size_t text; /* its beginning */
 } ek__branches;
 
 /**
  * A word at the beginning of a statement: if, elif, then, else and fi open, decide and close branches.
  *
  * Conditions are [ .. ], [[ .. ]] and test of -z, -n, =, ==, != and comparisons of whole numbers, also with !, and with
- * && or ||, of values that the script assigns. A condition of anything else is not decided: its branch counts, as those
- * below it do. So does one of a variable that had several values.
+ * && or ||, of values that the script assigns. Any other condition is undecided: its branch counts, and so do the later
+ * ones. A condition on a variable that had several values is undecided too.
  *
- * @param words  what was read so far: words of the condition, which nothing was added to since
+ * @param words  the words so far, which end with the words of the condition
  * @param text   the whole script
  * @param at     the place of the word in it
  */

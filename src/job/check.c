@@ -1,5 +1,5 @@
-/* Is a job one that its framework runs, and are its sizes such that no product of them leaves int64_t? A setting is
- * named as the job's framework names it and, where the file is at hand, with its line and column. */
+/* Checks that the framework runs a job and that no product of its sizes overflows int64_t. Messages name a setting as
+ * the job's framework does and, if the file is available, give its line and column. */
 #include <math.h>
 #include <stdio.h>
 #include <string.h>
@@ -40,7 +40,7 @@ typedef enum setting {
     N_SETTINGS
 } setting;
 
-/* Names of a setting: the first is what messages say, all are looked for in the file. */
+/* Names of a setting: the first is used in messages, all are searched in the file. */
 typedef struct setting_names {
     const char *name[3];
 } setting_names;
@@ -114,7 +114,7 @@ static const setting_names torchtitan[N_SETTINGS] = {
     [BATCH] = {{"local_batch_size", "batch_size"}},
     [SEQUENCE] = {{"seq_len"}},
     [PIECES] = {{"seq_len"}},
-    [LAYERS] = {{"n_layers of the flavor", "flavor"}}, /* a model's shapes are named, not given */
+    [LAYERS] = {{"n_layers of the flavor", "flavor"}}, /* the file names the model instead of its shapes */
     [HIDDEN] = {{"dim of the flavor", "flavor"}},
     [HEADS] = {{"n_heads of the flavor", "flavor"}},
     [KV_HEADS] = {{"n_kv_heads of the flavor", "flavor"}},
@@ -179,7 +179,7 @@ static const ek__node *find(const ek__node *node, const setting_names *names)
     return found;
 }
 
-/* Sections are looked through in this order, so that batch_size is the runner's and not a data set's. */
+/* Sections are searched in this order, so that batch_size is the runner's and not a data set's. */
 static const ek__node *locate(const checker *c, setting which)
 {
     static const char *const sections[] = {"parallel_config", "runner_config", "model", "moe_config", "parallel"};
@@ -194,7 +194,7 @@ static const ek__node *locate(const checker *c, setting which)
     return node ? node : find(root, names_of(c, which));
 }
 
-/* Where a setting is, else where the other one is that it does not go with, else the file. */
+/* The place of a setting, otherwise of the setting that it conflicts with, otherwise the file. */
 static ek_origin origin_of_either(const checker *c, setting which, setting other)
 {
     const ek__node *node = locate(c, which);
@@ -293,7 +293,7 @@ static ek_status check_expert_ranges(const checker *c)
     return m->n_experts == 0 ? EK_OK : check_ranges(c, ranges, sizeof ranges / sizeof *ranges);
 }
 
-/* ---- what has to divide ---- */
+/* ---- divisibility ---- */
 
 typedef struct division {
     setting which, by_which;
@@ -322,8 +322,8 @@ static ek_status check_divides(const checker *c, const division *d)
                     name_of(c, d->which), (long long)d->value, (long long)d->by, name_of(c, d->by_which));
 }
 
-/* Does a context-parallel rank take two parts of a sequence, one from either half? Megatron's validate_args() asks for
- * it whatever exchanges keys and values; MindSpeed for rings; PyTorch unless its load balancer is chosen. */
+/* Does a context-parallel rank take two parts of a sequence, one from either half? Megatron's validate_args() requires
+ * it for every exchange of keys and values; MindSpeed for rings; PyTorch unless its load balancer is chosen. */
 static bool halves_sequences(const ek_job *job)
 {
     if (job->parallel.context == 1)
@@ -369,7 +369,7 @@ static ek_status check_divisions(const checker *c)
     return status;
 }
 
-/* ---- what has to go together ---- */
+/* ---- combinations ---- */
 
 /* initialize_model_parallel() of Megatron Core asserts both. */
 static ek_status check_instances(const checker *c)
@@ -409,7 +409,7 @@ static ek_status check_ranks(const checker *c)
     return EK_OK;
 }
 
-/* Ranks of data parallelism that experts re-use: in torchtitan those of one replica (ParallelDims.build_mesh). */
+/* Data-parallel ranks that experts reuse: in torchtitan those of one replica (ParallelDims.build_mesh). */
 static int sharing_data(const ek_job *job)
 {
     const ek_job_parallel *p = &job->parallel;
@@ -417,7 +417,7 @@ static int sharing_data(const ek_job *job)
     return job->framework == EK_TORCHTITAN && size > 0 && size % p->context == 0 ? size / p->context : p->data;
 }
 
-/* Experts are spread over ranks that hold the same part of everything else. */
+/* Experts are distributed over ranks with equal parts of everything else. */
 static ek_status check_experts(const checker *c)
 {
     const ek_job_parallel *p = &c->job->parallel;
@@ -437,13 +437,13 @@ static ek_status check_experts(const checker *c)
     return EK_OK;
 }
 
-/* ModelParallelConfig of Megatron Core refuses experts that are spread where tokens are whole on every tensor-parallel
- * rank. Megatron-DeepSpeed has experts of its own. */
+/* ModelParallelConfig of Megatron Core rejects distributed experts if every tensor-parallel rank has all tokens.
+ * Megatron-DeepSpeed has its own experts. */
 static ek_status check_sequence_parallel(const checker *c)
 {
     const ek_job *job = c->job;
     const ek_job_parallel *p = &job->parallel;
-    int degree = ek__job_has(job, "moe-tp-extend-ep") ? p->expert / p->tensor : p->expert; /* as it is told */
+    int degree = ek__job_has(job, "moe-tp-extend-ep") ? p->expert / p->tensor : p->expert; /* as specified */
     if (job->framework != EK_MEGATRON || ek__job_has(job, "deepspeed") || job->model.n_experts == 0 || degree <= 1 ||
         p->tensor == 1 || p->sequence_parallel)
         return EK_OK;
@@ -458,8 +458,8 @@ static bool is_mindspore(const ek_job *job)
     return job->framework == EK_MINDFORMERS || job->framework == EK_MINDFORMERS_MCORE;
 }
 
-/* Interleaved 1F1B deals micro-batches in groups of p, or as many as it is told: forward_backward_pipelining_with_
- * interleaving of Megatron Core, and of MindSpeed-Core-MS, stops where a last group has fewer than p. */
+/* Interleaved 1F1B deals micro-batches in groups of p, or of a given size: forward_backward_pipelining_with_
+ * interleaving of Megatron Core, and of MindSpeed-Core-MS, stops if the last group has fewer than p. */
 static bool has_full_groups(const ek_job *job)
 {
     int m = job->parallel.n_micro_batches, p = job->parallel.pipeline;
@@ -472,8 +472,8 @@ static bool interleaves(const ek_job *job)
     return job->schedule && ek_schedule_is_interleaved(job->schedule);
 }
 
-/* PyTorch: schedules of one stage a rank take at least a micro-batch for each (PipelineScheduleSingle); the interleaved
- * one runs max(1, m / p) rounds of equally many (ScheduleInterleaved1F1B). */
+/* PyTorch: schedules with one stage per rank need at least one micro-batch for each (PipelineScheduleSingle); the
+ * interleaved one runs max(1, m / p) rounds of equally many (ScheduleInterleaved1F1B). */
 static ek_status check_torch_micro_batches(const checker *c)
 {
     const ek_job *job = c->job;
@@ -484,7 +484,7 @@ static ek_status check_torch_micro_batches(const checker *c)
                         "%s gives %d micro-batch%s for %d stages; PyTorch's schedules of one stage a rank need at "
                         "least as many; raise local_batch_size",
                         name_of(c, MICRO_BATCHES), m, m > 1 ? "es" : "", p);
-    /* Where the optimizer steps once in several runs of the pipeline, m is of them all. */
+    /* If the optimizer steps once in several runs of the pipeline, m counts all of them. */
     if (!interleaves(job) || m % rounds == 0 || ek__job_has(job, "pipeline-runs"))
         return EK_OK;
     return ek__fail(c->err, EK_ERR_INPUT, origin_of_either(c, MICRO_BATCHES, STAGES),
@@ -494,7 +494,7 @@ static ek_status check_torch_micro_batches(const checker *c)
 }
 
 /* MindSpore: "The micro_batch_num must be greater than or equal to pipeline_stage"; its zero_bubble_v, which runs every
- * schedule of a V, wants twice as many. */
+ * schedule of a V, requires twice as many. */
 static ek_status check_mindspore_micro_batches(const checker *c)
 {
     const ek_job *job = c->job;
@@ -536,8 +536,8 @@ static ek_status check_micro_batches(const checker *c)
                     (p->n_micro_batches / p->pipeline + 1) * p->pipeline);
 }
 
-/* Several chunks need a pipeline to interleave; with the transfers beside nothing, one of 3 stages, so that no two
- * transfers between the same ranks are under way at once (validate_args() of Megatron). */
+/* Several chunks need a pipeline to interleave; without overlap of transfers, one of 3 stages, so that two transfers
+ * between the same ranks never run at once (validate_args() of Megatron). */
 static ek_status check_interleave(const checker *c)
 {
     const ek_job *job = c->job;
@@ -607,9 +607,9 @@ static ek_status check_plan(const checker *c)
     return EK_OK;
 }
 
-/* ---- who runs it ---- */
+/* ---- the program ---- */
 
-/* transformers' Trainer shares states and cuts neither layers nor tokens nor experts. */
+/* transformers' Trainer shards states but does not cut layers, tokens or experts. */
 static ek_status check_trainer(const checker *c)
 {
     const ek_job_parallel *p = &c->job->parallel;
@@ -628,8 +628,8 @@ static ek_status check_trainer(const checker *c)
 
 /* ---- sizes ---- */
 
-/* Bytes of all that a stage could hold, generously: every tensor of every layer in fp32, four times, for every
- * micro-batch; with the weights of all layers. Below 2^60 no sum of sizes leaves int64_t. */
+/* An upper bound of a stage's bytes: every tensor of every layer in fp32, four times, for every micro-batch; with the
+ * weights of all layers. Below 2^60 no sum of sizes overflows int64_t. */
 static double bound_bytes(const ek_job *job)
 {
     const ek_job_model *m = &job->model;

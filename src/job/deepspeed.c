@@ -1,6 +1,6 @@
-/* DeepSpeed's ZeRO: the section zero_optimization of its JSON, and what its stages hold and do. The stage, the
- * offloading, the overlap, the bucket and what stage 3 keeps gathered are read. Not modelled: stage 1's buckets in
- * memory, which some of its versions have and others have not, a part of the parameters on the host. */
+/* Reads the section zero_optimization of DeepSpeed's JSON and sets the states and overlaps of its ZeRO stages. Reads
+ * the stage, the offloading, the overlap, the bucket and the gathered parameters of stage 3. Not modelled: stage 1's
+ * buckets in memory, which only some versions have, and a part of the parameters on the host. */
 #include "job/deepspeed.h"
 
 #include <string.h>
@@ -21,7 +21,7 @@ static ek_status read_host(const ek__in *in, const ek__node *map, const char *ke
     return status;
 }
 
-/* "auto" is what the trainer says: transformers takes the square of the hidden size (integrations/deepspeed.py). */
+/* The trainer sets "auto": transformers uses the square of the hidden size (integrations/deepspeed.py). */
 static ek_status read_elements(const ek__in *in, const ek__node *map, ek__zero *z)
 {
     const struct {
@@ -72,9 +72,9 @@ ek_status ek__zero_read(const ek__in *in, const ek__node *file, ek__zero *z)
     return status;
 }
 
-/* DeepSpeed's stages 2 and 3, as stage_1_and_2.py, stage3.py and partitioned_param_coordinator.py have them: gradients
- * are copied into a flat buffer until it is full; two buffers with overlap in stage 2. Stage 3 looks at the coming
- * modules before it lets go of a weight, and gathers ahead a number of elements, not layers. */
+/* DeepSpeed's stages 2 and 3, as in stage_1_and_2.py, stage3.py and partitioned_param_coordinator.py: gradients are
+ * copied into a flat buffer until it is full; two buffers with overlap in stage 2. Stage 3 checks the coming modules
+ * before it releases a weight; its prefetch is a number of elements, not of layers. */
 static void count_elements(const ek__zero *z, ek_job_states *states)
 {
     if (z->stage < 2)

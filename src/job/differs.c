@@ -1,5 +1,5 @@
-/* Compares two jobs setting by setting, for who wrote one of them into a file and read it again. What no prediction
- * looks at in such a job is left out: groups of experts without experts, buckets without overlap, and the like. */
+/* Compares two jobs setting by setting, to check a job that was written into a file and read again. Settings without
+ * effect in such a job are ignored: groups of experts without experts, buckets without overlap, and similar ones. */
 #include <stddef.h>
 #include <stdio.h>
 #include <string.h>
@@ -150,14 +150,14 @@ static double value_of(const ek_job *job, const field *f)
                                : (double)*(const int64_t *)at;
 }
 
-/* ---- settings that do nothing ---- */
+/* ---- settings without effect ---- */
 
 static int group_of(const ek_job *job)
 {
     return job->parallel.data * job->parallel.context;
 }
 
-/* Scalars of a job with those that do nothing in it as if they were not set. Nothing of it is owned. */
+/* Scalars of a job; those without effect in it are reset. Owns nothing. */
 static ek_job without_idle(const ek_job *job)
 {
     ek_job out = *job;
@@ -224,8 +224,8 @@ static bool differ_in_fields(const ek_job *job, const ek_job *wanted, char *why,
     return false;
 }
 
-/* Rules that a user set, and those of a calibration, are in no file; when weights are gathered says nothing where none
- * are. */
+/* Rules from a user or a calibration are not in any file; the time of gathering has no effect if no weights are
+ * gathered. */
 static bool differ_in_rules(const ek_job *job, const ek_job *wanted, char *why, size_t size)
 {
     for (int i = 0; ek_rule_names[i]; i++) {
@@ -268,14 +268,14 @@ static bool differ_in_lists(const ek_job *job, const ek_job *wanted, char *why, 
     return false;
 }
 
-/* Layers of a chunk that a pattern is for; those that are recomputed whole come before it in MindSpeed-Core-MS. */
+/* Layers of a chunk that a pattern is for; in MindSpeed-Core-MS, layers recomputed whole come before them. */
 static int effective(const ek_job *job, const ek_pattern *pattern, int cell)
 {
     bool hidden = job->framework == EK_MINDSPEED && pattern->layers[cell] <= job->plan.full[cell];
     return hidden ? 0 : pattern->layers[cell];
 }
 
-/* The next pattern of the kind that is for any layer. */
+/* The next pattern of the kind that applies to any layer. */
 static const ek_pattern *next_active(const ek_job *job, ek_pattern_kind kind, int *i)
 {
     while (*i < job->n_patterns) {
@@ -313,7 +313,7 @@ static bool differ_in_kind(const ek_job *job, const ek_job *wanted, ek_pattern_k
     }
 }
 
-/* A file lists one kind after the other, whatever order the job has them in. */
+/* A file lists one kind after the other, independent of their order in the job. */
 static bool differ_in_patterns(const ek_job *job, const ek_job *wanted, char *why, size_t size)
 {
     bool differ = false;

@@ -1,6 +1,6 @@
-/* What a reader derives from the settings of its file, of a job that was changed instead: so that the job is the one
- * that the file with those changes is. What of the file the job does not keep is found back from what was
- * derived of it: a padded vocabulary divides by what it was padded to, and states of FSDP tell its settings. */
+/* Updates the settings of a changed job that its reader derives from the file, so that the job equals the one that the
+ * changed file gives. Settings of the file that the job does not store are recovered from derived values: a padded
+ * vocabulary shows its padding, and the states of FSDP show its settings. */
 #include <stdio.h>
 #include <string.h>
 
@@ -12,8 +12,8 @@
 
 /* ---- MindFormers ---- */
 
-/* Table and head are cut over new degrees as they were over the old ones, or whole where the vocabulary does not
- * divide. With one rank the job does not say whether they would be; then they are, and the settings say so. */
+/* Table and head are cut over new degrees as over the old ones, or kept whole if the vocabulary does not divide. With
+ * one rank the job does not show whether they would be cut; then they are, and the settings set it. */
 static void cut_vocabulary(const ek_job *was, ek_job *now)
 {
     const ek_job_parallel *a = &was->parallel;
@@ -30,7 +30,7 @@ static bool is_alone(const ek_job *job)
     return job->parallel.data * job->parallel.context * job->parallel.tensor == 1;
 }
 
-/* States are shared where the file says so and there is anybody to share with. */
+/* States are shared if the file sets it and there are several ranks. */
 static void follow_sharing(const ek_job *was, ek_job *now)
 {
     ek_job_states *states = &now->states;
@@ -81,7 +81,7 @@ static void follow_megatron(const ek_job *was, ek_job *now)
     const ek_job_parallel *a = &was->parallel;
     int told = ek__job_has(was, "ulysses-degree-in-cp") ? a->ulysses : 0;
     if (ek__job_has(was, "sequence-parallel") && a->tensor == 1 && p->tensor > 1)
-        p->sequence_parallel = true; /* it waited for ranks */
+        p->sequence_parallel = true; /* it had no effect with one rank */
     if (ek__job_has(was, "moe-tp-extend-ep"))
         p->expert = p->expert / a->tensor * p->tensor;
     else if (!ek__job_has(was, "expert-tensor-parallel-size"))
@@ -94,7 +94,7 @@ static void follow_megatron(const ek_job *was, ek_job *now)
     follow_buckets(was, now);
 }
 
-/* Switches that stand in the file and waited for another one, or now wait for it. */
+/* Switches of the file that another switch enables or disables. */
 static void follow_switches(const ek_job *was, ek_job *now)
 {
     ek_job_run *run = &now->run;
@@ -131,7 +131,7 @@ static ek__torchtitan_run run_of(const ek_job *job)
     return run;
 }
 
-/* Rules that a user or a calibration set, and the allocator's, stay. */
+/* Rules from a user or a calibration, and the allocator's, are kept. */
 static void keep_rules(const ek_job *was, ek_job *now)
 {
     for (int i = 0; ek_rule_names[i]; i++) {
@@ -194,7 +194,8 @@ ek_status ek__job_spread_own(ek_job *job, ek_error *err)
 
 /* ---- one rule for all layers ---- */
 
-/* Selective recomputation goes where whole layers are recomputed, but for MindSpeed-LLM's switch of the activation. */
+/* Selective recomputation is dropped if whole layers are recomputed, except MindSpeed-LLM's switch of the
+ * activation. */
 static void leave_out_selective(ek_job *job)
 {
     size_t n = (size_t)job->plan.n_stages * (size_t)job->plan.n_chunks;
@@ -218,7 +219,7 @@ void ek__job_one_rule(ek_job *job)
         leave_out_selective(job);
 }
 
-/* torchtitan's file goes on to say every n-th layer. */
+/* torchtitan's file still recomputes every n-th layer. */
 static void follow_period(const ek_job *was, ek_job *now)
 {
     int n = ek__torchtitan_period(&was->plan);
@@ -231,7 +232,8 @@ static bool moves_layers(const ek_plan *a, const ek_plan *b)
     return a->n_stages != b->n_stages || a->n_chunks != b->n_chunks || !ek__settings_all(a, b->layers);
 }
 
-/* What "op" keeps depends on tensor parallelism; with another mode every operator is no longer told apart. */
+/* The activations saved by "op" depend on tensor parallelism; with another mode operators are no longer
+ * distinguished. */
 static ek_status follow_operators(const ek_job *was, ek_job *now, ek_error *err)
 {
     const ek_plan *plan = &now->plan;

@@ -1,11 +1,11 @@
-/* The types of models of Hugging Face: what each has without a key of its own (biases of Qwen2, norms of Qwen3's
- * heads), after the configuration classes of transformers 4.51, and those whose layers are not modelled. */
+/* Lists the model types of Hugging Face: properties without a key (biases of Qwen2, norms of Qwen3's heads), after the
+ * configuration classes of transformers 4.51, and types with layers that are not modelled. */
 #include <string.h>
 
 #include "job/hugging_face.h"
 
 /* Gemma3TextConfig and Llama4TextConfig of transformers 4.51, configuration_gemma3.py and configuration_llama4.py:
- * their published files leave out what they have by default. */
+ * their published files omit default values. */
 static const ek__hf_sizes gemma3 = {"Gemma3TextConfig", 26, 2304, 8, 4, 256, 9216, 262208, 131072, 0};
 static const ek__hf_sizes llama4 = {"Llama4TextConfig", 48, 5120, 40, 8, 128, 8192, 202048, 131072, 16};
 

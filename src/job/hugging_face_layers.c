@@ -1,6 +1,6 @@
-/* Layers of a config.json that are not all alike: which of them have experts, and keys that give layers of kinds which
- * are not modelled. Such a model is refused by the key, so that none passes for a Llama; where only a part of a layer
- * differs, the key is named and the layer predicted without that part. */
+/* Reads which layers of a config.json have experts, and rejects layer kinds that are not modelled. The error names the
+ * key, so that no such model is mistaken for a Llama; if only a part of a layer differs, a warning names the key and
+ * the layer is predicted without that part. */
 #include <string.h>
 
 #include "evenkeel/layers.h"
@@ -13,11 +13,11 @@ typedef struct expert_layers {
     const ek__in *in;
     const ek__node *map;
     int n;                       /* layers */
-    bool experts[EK_MAX_LAYERS]; /* which of them have some */
-    const ek__node *key;         /* that said the last of it */
+    bool experts[EK_MAX_LAYERS]; /* whether each has experts */
+    const ek__node *key;         /* the last key that set it */
 } expert_layers;
 
-/* A list of layers from 0, each of which gets experts or loses them. */
+/* A list of layers from 0, each of which gains or loses experts. */
 static ek_status mark_listed(expert_layers *e, const ek__node *list, bool experts)
 {
     ek_status status = ek__expect(e->in, list, EK__LIST, "it lists layers from 0");
@@ -30,7 +30,7 @@ static ek_status mark_listed(expert_layers *e, const ek__node *list, bool expert
     return status;
 }
 
-/* Every so many layers, the first of them `phase`; the others have none. */
+/* Experts in every `period`-th layer from `phase` on; the others have none. */
 static ek_status mark_every(expert_layers *e, const ek__node *step, bool last_of_step)
 {
     int every = 1;
@@ -64,7 +64,7 @@ static ek_status mark_layers(expert_layers *e)
     const ek__node *interleaved = ek__get(e->map, "interleave_moe_layer_step"), *listed = ek__get(e->map, "moe_layers");
     int n_first = 0;
     ek_status status = EK_OK;
-    if (listed && listed->kind == EK__LIST && listed->n > 0) { /* Llama 4's; its step is not looked at then */
+    if (listed && listed->kind == EK__LIST && listed->n > 0) { /* Llama 4's; its step is ignored then */
         memset(e->experts, 0, sizeof e->experts);
         return mark_listed(e, listed, true);
     }
@@ -99,14 +99,14 @@ ek_status ek__hf_read_expert_layers(const ek__in *in, const ek__node *map, ek_jo
                        "modelled; correct it");
 }
 
-/* Is a value more than one of something? */
+/* Is a value a number above 1? */
 static bool is_several(const ek__node *node)
 {
     double value = 0;
     return node->kind == EK__SCALAR && ek__text_is_number(node->text, &value) && value > 1;
 }
 
-/* Also in the maps inside, as DBRX has them. */
+/* Also in nested maps, as in DBRX. */
 static const ek__node *find_expert_key(const ek__node *map)
 {
     const ek__node *found = NULL;
@@ -129,7 +129,7 @@ ek_status ek__hf_check_experts(const ek__in *in, const ek__node *map)
                        "(n_routed_experts, num_experts, num_local_experts); add one of them");
 }
 
-/* ---- layers of other kinds ---- */
+/* ---- other kinds of layers ---- */
 
 static bool is_nothing(const ek__node *node)
 {
@@ -139,7 +139,7 @@ static bool is_nothing(const ek__node *node)
     return ek__node_is_null(node) || (ek__text_is_number(node->text, &value) && value == 0);
 }
 
-/* The first of a list's kinds of layers that is neither attention to all tokens nor to a window or chunk of them. */
+/* The first kind in a list that is neither attention to all tokens nor to a window or chunk of them. */
 static const ek__node *find_other_kind(const ek__node *types)
 {
     static const char *const attention[] = {"full_attention", "sliding_attention", "chunked_attention", "attention"};

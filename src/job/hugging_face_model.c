@@ -1,4 +1,4 @@
-/* The model that a Hugging Face config.json describes: its shapes, and what its type has without a key of its own. */
+/* Reads the model of a Hugging Face config.json: its shapes, and the properties of its type that have no key. */
 #include <assert.h>
 #include <stdio.h>
 #include <string.h>
@@ -8,9 +8,9 @@
 
 typedef ek__hf_model reader;
 
-/* A number that goes by several names. */
+/* A number with several names. */
 typedef struct number {
-    const char *name[5]; /* NULL behind the last */
+    const char *name[5]; /* NULL after the last */
     int min, max;
     int *out;
 } number;
@@ -78,7 +78,8 @@ static ek_status read_kind(reader *r)
     return EK_OK;
 }
 
-/* Falcon's and StarCoder's one head of keys and values, unless multi_query is off or Falcon's new blocks count them. */
+/* Falcon and StarCoder have one head of keys and values, unless multi_query is off or Falcon's new blocks give a
+ * number. */
 static ek_status read_one_head(const reader *r, bool *one)
 {
     bool counted = false;
@@ -91,7 +92,7 @@ static ek_status read_one_head(const reader *r, bool *one)
     return status;
 }
 
-/* Sizes that a file leaves out since its type has them by default, as those of Gemma-3 do. */
+/* Sizes that a file omits because they are its type's defaults, as in files of Gemma-3. */
 static void take_defaults(reader *r)
 {
     ek_job_model *m = &r->job->model;
@@ -168,7 +169,7 @@ static ek_status read_shapes(reader *r)
     return EK_OK;
 }
 
-/* Keys that stand for the biases of all linear layers. */
+/* Keys for the biases of all linear layers. */
 static ek_status read_all_biases(const reader *r)
 {
     static const char *const keys[] = {"use_bias", "enable_bias", "bias"};
@@ -260,7 +261,7 @@ static ek_status read_experts(reader *r)
         status = ek__hf_read_expert_layers(&r->in, r->map, m);
     if (m->expert_intermediate == 0)
         m->expert_intermediate = m->intermediate;
-    if (r->kind.mlp_width) { /* layers without experts have a width of their own */
+    if (r->kind.mlp_width) { /* layers without experts have their own width */
         m->intermediate = r->kind.mlp_width;
         if (status == EK_OK && dense)
             status = ek__int(&r->in, dense, 1, EK__JOB_MAX_WIDTH, "it is a size of the model", &m->intermediate);
@@ -283,7 +284,7 @@ static ek_status read_experts(reader *r)
     return EK_OK;
 }
 
-/* ---- what is not modelled ---- */
+/* ---- not modelled ---- */
 
 static ek_status check_layers(reader *r)
 {
@@ -296,9 +297,9 @@ static ek_status check_layers(reader *r)
     return status;
 }
 
-/* ---- where it is ---- */
+/* ---- its place ---- */
 
-/* Has a map the sizes of a language model, or a type that has them by default? */
+/* Does a map have the sizes of a language model, or a type with default sizes? */
 static bool has_model(const ek__node *map)
 {
     static const char *const layers[] = {"num_hidden_layers", "num_layers", "n_layer"};
@@ -329,7 +330,7 @@ const ek__node *ek__hf_find_model(const ek__config_tree *doc)
     return NULL;
 }
 
-/* Towers for pictures and sound beside the language model, each by its name. */
+/* Image and audio towers next to the language model, each by its name. */
 static void warn_towers(const reader *r)
 {
     bool told = false;
@@ -345,7 +346,7 @@ static void warn_towers(const reader *r)
         ek__warn_at(&r->in, r->map, "is the language part of the model; the rest is not predicted");
 }
 
-/* Attention to the last tokens or to those of a chunk alone, in some layers or all. */
+/* Attention only to the last tokens or to those of a chunk, in some layers or all. */
 void ek__hf_warn_window(const ek__hf_model *r)
 {
     static const char *const keys[] = {"sliding_window", "attention_chunk_size"};

@@ -1,5 +1,5 @@
-/* The reading of a job from a file by the first format that recognises it. The text is parsed once, as
- * YAML or JSON where it is one, so that recognising is a look at a few keys and no format parses for itself. */
+/* Reads a job from a file by the first format that recognises it. The text is parsed once, as YAML or JSON if it is
+ * one, so a format is recognised by a few keys and does not parse the text itself. */
 
 #include <assert.h>
 #include <stdio.h>
@@ -13,7 +13,7 @@
 #include "job/megatron_arguments.h"
 #include "job/mindformers_pipeline.h"
 
-/* A kind of file that jobs are read from adds a line; the first that recognises a file reads it. */
+/* Each kind of job file has a line; the first one that recognises a file reads it. */
 static const ek__job_format *const formats[] = {
     &ek__job_torchtitan,   &ek__job_mindspeed, &ek__job_mindformers, &ek__job_nemo,     &ek__job_llama_factory,
     &ek__job_hugging_face, &ek__job_trainer,   &ek__job_internevo,   &ek__job_megatron,
@@ -28,7 +28,7 @@ static bool ends_with(const char *text, const char *end)
     return n >= m && strcmp(text + n - m, end) == 0;
 }
 
-/* What to do with a file of a kind that people have beside their job; NULL: none of those. */
+/* Advice for a file of a kind often found next to a job; NULL: none of those. */
 static const char *kin_of(const ek__job_source *source)
 {
     const ek__node *root = source->doc ? ek__config_root(source->doc) : NULL;
@@ -52,13 +52,13 @@ static const char *kin_of(const ek__job_source *source)
     return NULL;
 }
 
-/* Settings of InternEvo as Python, in a file without a name that says so. */
+/* Settings of InternEvo as Python, in a file with another name. */
 static bool has_python_maps(const char *text)
 {
     return strstr(text, "\nmodel = dict(") && strstr(text, "\nparallel = dict(");
 }
 
-/* Was the text meant to be YAML or JSON, so that what is wrong with it as such is what to tell? */
+/* Is the text probably YAML or JSON, so that its syntax error is the message to give? */
 static bool is_meant_as_document(const ek__job_source *source)
 {
     size_t i = strspn(source->text, " \t\r\n");
@@ -87,7 +87,7 @@ static ek_status fail_unrecognised(const ek__job_source *source, const ek_error 
                            "is no training job that is known here; give %s", names);
 }
 
-/* What a reader had no reason to set. */
+/* Defaults for fields that a reader does not set. */
 static void fill_in(ek_job *job)
 {
     ek_job_parallel *p = &job->parallel;
@@ -106,7 +106,7 @@ static void fill_in(ek_job *job)
         job->model.value_dim = job->model.head_dim;
 }
 
-/* Is there a line that is nothing but a header, [a] or [[a.b]]? */
+/* Is there a line that consists of a header, [a] or [[a.b]]? */
 static bool has_toml_header(const char *text)
 {
     for (const char *line = text; line; line = strchr(line, '\n')) {
@@ -125,7 +125,7 @@ static bool has_toml_header(const char *text)
     return false;
 }
 
-/* As TOML or Python by its name, or where it is no YAML but looks like one of these; as YAML or JSON else. */
+/* As TOML or Python by its name, or if it is not YAML but looks like one of these; otherwise as YAML or JSON. */
 static ek_status parse_text(const char *name, const char *text, size_t size, ek__config_tree **out, bool *toml,
                             ek_error *err)
 {
@@ -154,7 +154,7 @@ static const ek__job_format *format_of(const ek__job_source *source)
     return NULL;
 }
 
-/* The format that a part of a job is read as: also a training YAML that has nothing but degrees. */
+/* The format that a part of a job is read as: also a training YAML that has only degrees. */
 static const ek__job_format *format_of_part(const ek__job_source *source)
 {
     const ek__job_format *format = format_of(source);
@@ -183,7 +183,7 @@ static ek_status read_source(const ek__job_source *source, const ek_job_override
     return ek__job_check(job, source->doc, source->err);
 }
 
-/* What `find` makes of a text. */
+/* The result of `find` for a text. */
 static ek_status find_format(const char *name, const char *text, size_t size,
                              const ek__job_format *(*find)(const ek__job_source *), const ek__job_format **out)
 {
@@ -204,7 +204,7 @@ const ek__job_format *ek__job_format_of(const char *name, const char *text, size
     return format;
 }
 
-/* The same but for arguments in a text that has keys: a comment or a value may name them. */
+/* The same, but without arguments in a text that has keys: a comment or a value may name them. */
 static const ek__job_format *format_by_keys(const ek__job_source *source)
 {
     const ek__node *root = source->doc ? ek__config_root(source->doc) : NULL;
@@ -221,7 +221,7 @@ ek_status ek__job_has_parts(const char *name, const char *text, size_t size, boo
     return status ? ek__no_memory(err) : EK_OK;
 }
 
-/* FNV-1a; never 0, which is no file's. */
+/* FNV-1a; never 0, which means no file. */
 static uint64_t digest_of(const char *text, size_t size)
 {
     uint64_t digest = UINT64_C(0xcbf29ce484222325);
@@ -230,7 +230,7 @@ static uint64_t digest_of(const char *text, size_t size)
     return digest ? digest : 1;
 }
 
-/* ek__job_parse() for a file that lies in `folder`. */
+/* ek__job_parse() for a file in `folder`. */
 static ek_status parse_in(const char *folder, const char *name, const char *text, size_t size,
                           const ek_job_overrides *overrides, const ek_listener *listener, ek_job *out,
                           ek__job_step *step, ek_error *err)
@@ -258,7 +258,7 @@ ek_status ek__job_parse(const char *name, const char *text, size_t size, const e
     return parse_in(NULL, name, text, size, overrides, listener, out, step, err);
 }
 
-/* A path up to its last slash, in `out`; "./" where it has none. */
+/* A path up to its last slash, in `out`; "./" if it has none. */
 static const char *folder_of(const char *path, char *out, size_t size)
 {
     const char *slash = strrchr(path, '/');
@@ -276,20 +276,20 @@ ek_status ek__job_parse_file(const char *path, const char *text, size_t size, co
     return parse_in(folder_of(path, folder, sizeof folder), path, text, size, overrides, listener, out, step, err);
 }
 
-/* By a reader of parts where the kind of file has one, else whole. */
+/* By the kind's reader of parts if it has one, otherwise whole. */
 static ek_status read_part(ek__job_source *source, ek_job_part part, const ek_error *parse_error, ek_job *job)
 {
     const ek_job_overrides none = ek_job_overrides_none();
     const ek__job_format *format = format_of_part(source);
     ek__job_step step;
     if (format == &ek__job_hugging_face)
-        source->listener = NULL; /* told of a run that nobody gave */
+        source->listener = NULL; /* it would report a run that is not given */
     if (!format || !format->read_part)
         return read_source(source, &none, parse_error, job, &step);
     if (!(job->path = ek__strdup(source->path)))
         return ek__no_memory(source->err);
     ek_status status = format->read_part(source, part, job);
-    if (status == EK_OK && part != EK_JOB_DEGREES) /* whose 0 stages are told */
+    if (status == EK_OK && part != EK_JOB_DEGREES) /* which reports degrees that are not set as 0 */
         fill_in(job);
     return status;
 }

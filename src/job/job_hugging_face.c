@@ -1,5 +1,5 @@
-/* A Hugging Face config.json: the shapes of a model, and nothing of a run. The run is taken to be one of Megatron-LM in
- * bf16 with its distributed optimizer, spread as the overrides say. */
+/* Reads a Hugging Face config.json, which has the shapes of a model and no run. The run is assumed to be Megatron-LM in
+ * bf16 with its distributed optimizer and the degrees of the overrides. */
 #include <assert.h>
 
 #include "job/hugging_face.h"
@@ -20,8 +20,8 @@ static ek_origin place_of(const reader *r, const char *key)
 
 /* ---- the run ---- */
 
-/* What PyTorch's DistributedDataParallel does without being told: gradients are reduced behind the backward pass in
- * buckets of 25 MiB (bucket_cap_mb). */
+/* PyTorch's DistributedDataParallel by default: gradients are reduced during the backward pass in buckets of 25 MiB
+ * (bucket_cap_mb). */
 static void read_overlaps(ek_job *job)
 {
     job->run = (ek_job_run){.overlap_gradients = true,

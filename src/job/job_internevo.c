@@ -1,9 +1,9 @@
-/* A configuration of InternEvo, a Python file of assignments, as a job: its keys as arguments of Megatron-LM, whose
- * tensor and pipeline parallelism it has, and its own optimizer (HybridZeroOptimizer). Defaults are those of
- * internlm/initialize/launch.py (args_sanity_check) and of its models; the feed-forward width is hidden_size x
+/* Reads a configuration of InternEvo, a Python file of assignments, as a job: its keys become arguments of Megatron-LM,
+ * since it has Megatron's tensor and pipeline parallelism, with its own optimizer (HybridZeroOptimizer). Defaults are
+ * those of internlm/initialize/launch.py (args_sanity_check) and of its models; the feed-forward width is hidden_size x
  * mlp_ratio up to a multiple of multiple_of (model/modules/mlp.py).
  *
- * Not handled: weight parallelism (parallel.weight), FSDP, models of pictures, of Hugging Face classes. */
+ * Not handled: weight parallelism (parallel.weight), FSDP, image models, Hugging Face classes. */
 #include <stdio.h>
 #include <string.h>
 
@@ -49,7 +49,7 @@ static const ek__key_trouble troubles[] = {
 static const ek__key_form form = {
     .keys = keys, .troubles = troubles, .if_missing = "; add them, or correct their source"};
 
-/* Models whose layers are those that are predicted; `bias` is on queries, keys and values. */
+/* Models with layers that are modelled; `bias` is on queries, keys and values. */
 static const struct {
     const char *type;
     bool bias;
@@ -57,10 +57,10 @@ static const struct {
              {"LLAMA", false},       {"LLAMA2", false},     {"BAICHUAN2", false},        {"QWEN2", true},
              {"INTERNLM_MoE", true}, {"MIXTRALMOE", false}, {"QWEN2MOE", true}};
 
-/* What of the run no argument says. */
+/* Settings of the run without an argument. */
 typedef struct run {
     int zero;       /* ranks that share states; -1: all, 1: none */
-    double kept;    /* part of each chunk's layers that is recomputed */
+    double kept;    /* recomputed share of each chunk's layers */
     bool fused_mlp; /* both feed-forward inputs are one matrix */
     bool overlap_gradients, overlap_weights;
     double bucket; /* elements */
@@ -84,7 +84,7 @@ static ek_status put_int(ek__key_reader *r, const char *argument, int value, con
     return ek__key_put(r, argument, text, at_of(r, at));
 }
 
-/* A degree, which is a number or a map with `size`; *out stays where it is not given. */
+/* A degree, which is a number or a map with `size`; *out does not change if it is absent. */
 static ek_status read_degree(const ek__key_reader *r, const char *path, int least, int *out, const ek__node **at)
 {
     char inside[64];
@@ -140,7 +140,7 @@ static ek_status put_type(ek__key_reader *r)
     return status;
 }
 
-/* hidden_size x mlp_ratio, cut to a whole number, up to a multiple. */
+/* hidden_size x mlp_ratio, truncated to an integer, then up to a multiple. */
 static ek_status put_width(ek__key_reader *r)
 {
     const ek__node *ratio = find(r, "model.mlp_ratio"), *multiple = find(r, "model.multiple_of");
@@ -148,7 +148,7 @@ static ek_status put_width(ek__key_reader *r)
     int h = 0, unit = 256;
     double times = 0;
     if (!hidden)
-        return EK_OK; /* told with all that is missing */
+        return EK_OK; /* reported with all missing sizes */
     if (!ratio)
         return ek__fail(r->in.err, EK_ERR_INPUT, at_of(r, NULL),
                         "model.mlp_ratio is missing; give the feed-forward width as a multiple of hidden_size");
@@ -250,7 +250,7 @@ static ek_status put_layer(ek__key_reader *r)
 
 /* ---- degrees ---- */
 
-/* isp without weight parallelism is what others call Ulysses: tokens are cut outside of the attention, heads inside. */
+/* isp without weight parallelism is Ulysses: tokens are cut outside of the attention, heads inside. */
 static ek_status put_tensor(ek__key_reader *r)
 {
     static const char *const modes[] = {"mtp", "msp", "fsp", "isp", NULL};
@@ -287,7 +287,7 @@ static ek_status put_tensor(ek__key_reader *r)
     return status;
 }
 
-/* Layers that do not come out even: the last stages have one more (partition_uniform of core/parallel/shard.py). */
+/* Layers that do not divide evenly: the last stages have one more (partition_uniform of core/parallel/shard.py). */
 static ek_status put_uneven(ek__key_reader *r, int stages, int chunks)
 {
     const ek__node *layers = find(r, "model.num_layers");
@@ -339,7 +339,7 @@ static ek_status put_batches(ek__key_reader *r, const ek_job_overrides *override
     return status ? status : ek__key_put(r, "global-batch-size", text, at_of(r, number));
 }
 
-/* -1: as many as there are data-parallel ranks, but no more than experts. */
+/* -1: the number of data-parallel ranks, but at most that of experts. */
 static ek_status put_expert_ranks(ek__key_reader *r, const ek_job_overrides *overrides)
 {
     const ek__node *at, *experts = find(r, "model.num_experts");
@@ -356,7 +356,7 @@ static ek_status put_expert_ranks(ek__key_reader *r, const ek_job_overrides *ove
     return status ? status : put_int(r, "expert-model-parallel-size", size > 0 ? size : data < n ? data : n, at);
 }
 
-/* ---- what no argument says ---- */
+/* ---- settings without an argument ---- */
 
 static ek_status read_run(ek__key_reader *r, run *out)
 {
@@ -414,8 +414,8 @@ static ek_status fill(ek__key_reader *r, const ek_job_overrides *overrides, void
     return fill_with(r, overrides, user);
 }
 
-/* HybridZeroOptimizer: gradients in the weights' type, float32 copies and both moments shared by whole tensors, whose
- * owners broadcast them. */
+/* HybridZeroOptimizer: gradients in the weights' type, float32 copies and both moments sharded by whole tensors, which
+ * their owners broadcast. */
 static void settle(const run *from, ek_job *job)
 {
     ek_plan *plan = &job->plan;

@@ -1,4 +1,4 @@
-/* A training YAML of LLaMA-Factory as a job: settings of transformers' Trainer, one a line. */
+/* Reads a training YAML of LLaMA-Factory as a job: settings of transformers' Trainer, one per line. */
 #include "job/trainer.h"
 
 #include <stdlib.h>

@@ -1,4 +1,4 @@
-/* A launch script or a list of arguments of Megatron-LM and MindSpeed-LLM as a job. */
+/* Reads a launch script or a list of arguments of Megatron-LM and MindSpeed-LLM as a job. */
 #include "job/megatron_arguments.h"
 #include "job/megatron_run.h"
 

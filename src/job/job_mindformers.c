@@ -1,7 +1,7 @@
 /* Reads the training YAML of MindFormers: the models of r1.5 (LlamaConfig and its kin, ChatGLM2Config, TelechatConfig,
- * DeepseekV3Config) and the newer ones with Hugging Face's key names. Here are the sections, what is held for the whole
- * step and the device's limit; degrees, the model and recomputation have files of their own. Not read: swap, and
- * a model given as a folder of Hugging Face (pretrained_model_dir), whose keys the file would have to state. */
+ * DeepseekV3Config) and the newer ones with Hugging Face's key names. This file has the sections, the persistent states
+ * and the device's limit; degrees, the model and recomputation have their own files. Not read: swap, and a model given
+ * as a Hugging Face folder (pretrained_model_dir), unless the file states its keys. */
 #include <math.h>
 #include <string.h>
 
@@ -69,14 +69,14 @@ static ek_status read_context(const ek__in *in, const ek__mf_sections *file, con
     if (status == EK_OK && which == 2)
         status = ek__mf_int(in, file->parallel_config, "ulysses_degree_in_cp", 1, EK_MAX_RANKS,
                             "it is the ranks of a Ulysses group", &p->ulysses);
-    /* groups of one rank exchange nothing: what is left is the gathering of colossalai_cp */
+    /* groups of one rank exchange nothing: only the gathering of colossalai_cp remains */
     if (which == 2 && p->ulysses == 1 && !facts->ring)
         p->context_algorithm = EK_CONTEXT_GATHER;
     return status;
 }
 
-/* How the table and the head are cut. Both fall back in silence where the vocabulary does not divide, each by a
- * condition of its own. */
+/* The cuts of the table and the head. Both silently fall back if the vocabulary does not divide, each by its own
+ * condition. */
 static ek_status read_vocabulary(const ek__in *in, const ek__mf_sections *file, ek_job *job)
 {
     static const char *const names[] = {"vocab_size", "padded_vocab_size", NULL};
@@ -143,7 +143,7 @@ static ek_status read_optimizer(const ek__in *in, const ek__mf_sections *file, o
     return status;
 }
 
-/* Bytes of an optimizer's states: two moments in fp32, no master copy, as AdamW of MindFormers has them. */
+/* Bytes of an optimizer's states: two moments in fp32, no master copy, as in AdamW of MindFormers. */
 static ek_status read_state_bytes(const ek__in *in, const ek__mf_sections *file, int *out)
 {
     static const struct {
@@ -176,7 +176,8 @@ static ek_status read_state_bytes(const ek__in *in, const ek__mf_sections *file,
     return status;
 }
 
-/* Has any parameter a group of more than one rank? With one data rank those have that tensor parallel does not cut. */
+/* Has any parameter a group of more than one rank? With one data rank, those that tensor parallelism does not cut have
+ * one. */
 static bool can_share(const ek_job *job)
 {
     return job->parallel.data > 1 || job->parallel.context > 1 || job->parallel.tensor > 1;
@@ -207,14 +208,14 @@ static ek_status read_states(const ek__in *in, const ek__mf_sections *file, cons
     states->shard_threshold = (int64_t)optimizer.threshold_kb * 1024;
     states->gathered = share ? weight : 0;
     /* Gathers again for the backward pass. The Llama layers never pass parallel_optimizer_comm_recompute on; assumed:
-     * the models with layers of their own, DeepSeek's and the newer ones, do. */
+     * the models with their own layers, DeepSeek's and the newer ones, do. */
     bool own_layers = job->model.kv_lora_rank > 0 || job->framework == EK_MINDFORMERS_MCORE, again = false;
     if (own_layers)
         status = ek__mf_bool(in, file->recompute, "parallel_optimizer_comm_recompute",
                              "it switches the second gathering of shared weights", &again);
     if (optimizer.level == 3 || (share && again))
         job->rules.weight_gather = EK_GATHER_LAYER;
-    /* MindSpore puts one gathering of a parameter before all its users, the micro-batches' passes, unless it is level 3
+    /* MindSpore gathers a parameter once before all its users, the micro-batches' passes, unless the level is 3
      * (InsertParallelOpt, frontend/parallel/step_parallel.cc). */
     job->run.gathers_once = optimizer.level < 3;
     return status;
@@ -248,9 +249,9 @@ static ek_status read_limit(const ek__in *in, const ek__mf_sections *file, doubl
 
 /* ---- fusion ---- */
 
-/* From level O1 on the graph's small operators are fused. Assumed of the loss: one kernel reads the logits as they are,
- * leaves the softmax for the backward pass, and there makes the logits' gradient of it and the labels. And of
- * gradients: their cast is part of adding them up. */
+/* From level O1 on the graph's small operators are fused. Assumed for the loss: one kernel reads the logits unchanged
+ * and saves the softmax for the backward pass, where the logits' gradient is computed from it and the labels. Assumed
+ * for gradients: their cast is fused into their accumulation. */
 static ek_status read_fusion(const ek__in *in, const ek__mf_sections *file, ek_job *job)
 {
     const ek__node *config = NULL;
@@ -264,7 +265,7 @@ static ek_status read_fusion(const ek__in *in, const ek__mf_sections *file, ek_j
     return status;
 }
 
-/* ---- settings that do nothing ---- */
+/* ---- settings without effect ---- */
 
 static void warn_idle(const ek__in *in, const ek__mf_sections *file, const ek__mf_facts *facts, const ek_job *job)
 {
@@ -294,7 +295,7 @@ static void warn_idle(const ek__in *in, const ek__mf_sections *file, const ek__m
             stated);
 }
 
-/* A switch of recompute_config; `fallback` where it is absent or no switch. */
+/* A switch of recompute_config; `fallback` if it is absent or not a switch. */
 static bool switch_of(const ek__node *config, const char *key, bool fallback)
 {
     const ek__node *node = config ? ek__get(config, key) : NULL;
@@ -321,8 +322,8 @@ static void warn_not_modelled(const ek__in *in, const ek__mf_sections *file)
                 ek__warn_at(in, ek__get(maps[k], switches[i].key), "%s", switches[i].text);
 }
 
-/* Switches that Llama's layers never pass on, or not where the layers to recompute are counted. Files that leave them
- * at what happens anyway are not told. */
+/* Switches that Llama's layers never pass on, or not if recomputed layers are counted. No warning if their value equals
+ * the actual behaviour. */
 static void warn_not_passed_on(const ek__in *in, const ek__mf_sections *file, const ek_job *job)
 {
     const ek__node *config = file->recompute, *full = config ? ek__get(config, "recompute") : NULL;
@@ -344,7 +345,7 @@ static void warn_not_passed_on(const ek__in *in, const ek__mf_sections *file, co
                        "recompute: True");
 }
 
-/* What counts once the degrees are known, those of the command line included. */
+/* Settings that depend on the degrees, including those of the command line. */
 static ek_status read_run(const ek__in *in, const ek__mf_sections *file, const ek__mf_facts *facts,
                           const ek_job_overrides *overrides, ek_job *job)
 {
@@ -372,9 +373,9 @@ static ek_status read_run(const ek__in *in, const ek__mf_sections *file, const e
     return status ? status : read_limit(in, file, &job->limit_mb);
 }
 
-/* Tensor-parallel ranks of an expert. The newer models give whole experts to the ranks of the data and tensor parallel
- * plane; where expert_parallel leaves tensor-parallel ranks over, each is taken to hold its part of the experts, which
- * takes the memory of cutting every expert. */
+/* Tensor-parallel ranks of an expert. The newer models place whole experts on the ranks of the data and tensor parallel
+ * plane; if expert_parallel leaves tensor-parallel ranks over, each is assumed to have its share of the experts, which
+ * takes the same memory as cutting every expert. */
 static ek_status read_expert_tensor(const ek__in *in, const ek__mf_sections *file, ek_job *job)
 {
     ek_job_parallel *p = &job->parallel;

@@ -1,7 +1,7 @@
-/* The YAML of MindSpeed-Core-MS, which runs Megatron's way of training on MindSpore. Its keys stand in sections whose
- * names changed over the versions (parallel_config or model_parallel, model_config or language_model, or none), but a
- * key means the same wherever it stands, so each is looked for in all of them. Keys and defaults: the interface
- * documents of mindspeed_ms.core.config, and MindFormers' experimental parallel_core, which it runs. */
+/* Reads the YAML of MindSpeed-Core-MS, which implements Megatron's training on MindSpore. The names of its sections
+ * changed over the versions (parallel_config or model_parallel, model_config or language_model, or none), but a key
+ * means the same in every section, so each key is searched in all of them. Keys and defaults: the interface documents
+ * of mindspeed_ms.core.config, and MindFormers' experimental parallel_core, which it uses. */
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -17,15 +17,15 @@ typedef struct reader {
     ek__in in;
     const ek_job_overrides *overrides;
     ek_job *job;
-    const ek__node *section[MAX_SECTIONS]; /* maps where keys may stand, the file itself last */
+    const ek__node *section[MAX_SECTIONS]; /* maps that may have the keys, the file itself last */
     int n_sections;
     int vocab, padded, divisible, global_batch, shard_size;
-    bool data_taken; /* nothing says how many data-parallel ranks there are */
+    bool data_taken; /* the number of data-parallel ranks is unknown */
 } reader;
 
 static const char advice[] = "see the interface documents of mindspeed_ms.core.config";
 
-/* The value of a key in the first section that has it, NULL in none. */
+/* The value of a key in the first section that has it, NULL if none has. */
 static const ek__node *find(const reader *r, const char *key)
 {
     const ek__node *node = NULL;
@@ -221,7 +221,7 @@ static ek_status read_experts(reader *r)
         status = ek__number(&r->in, capacity, -1, 1e6, "it is a factor, or -1", &m->capacity_factor);
     if (status == EK_OK)
         status = read_switch(r, "moe_grouped_gemm", NULL, &m->grouped_matmul);
-    /* One expert is none: the layer is then an ordinary one there. */
+    /* One expert means none: the layer is then a dense one. */
     if (m->n_experts <= 1) {
         m->n_experts = 0;
         return status;
@@ -246,7 +246,7 @@ static ek_status read_zero(reader *r)
     return status;
 }
 
-/* Ranks that share the states; initialize_model_parallel() of MindSpeed-Core-MS refuses 1. */
+/* Ranks that share the states; initialize_model_parallel() of MindSpeed-Core-MS rejects 1. */
 static ek_status read_shard_size(reader *r)
 {
     const ek__node *node = find(r, "zero_shard_size");
@@ -324,7 +324,7 @@ static ek_status read_degrees(reader *r)
         status = read_word(r, "context_parallel_algo", NULL, algorithms, &algorithm);
     p->context_algorithm = algorithm == 0 ? EK_CONTEXT_ULYSSES : EK_CONTEXT_RING;
     if (algorithm == 1)
-        p->ulysses = 1; /* a ring alone has no such groups, whatever the degree says */
+        p->ulysses = 1; /* a plain ring has no such groups, for any degree */
     if (status == EK_OK)
         status = read_switch(r, "standalone_embedding_stage", NULL, &standalone);
     if (status == EK_OK && standalone)
@@ -359,13 +359,13 @@ static ek_status read_list(const reader *r, const ek__node *node, int *out)
     return EK_OK;
 }
 
-/* Without a list layers are dealt evenly, what is over going one each to the stages before the last, backwards. */
+/* Without a list layers are spread evenly; the remainder goes one each to the stages before the last, backwards. */
 static ek_status deal_layers(reader *r)
 {
     ek_plan *plan = &r->job->plan;
     int p = plan->n_stages, v = plan->n_chunks, n_layers = r->job->model.n_layers;
     for (int i = 0; i < v; i++) {
-        int before = i == v - 1 || v == 1 ? -1 : i; /* chunks before the last take what is over */
+        int before = i == v - 1 || v == 1 ? -1 : i; /* chunks before the last take the remainder */
         int here = n_layers / v + (before >= 0 && v - 2 - before < n_layers % v);
         for (int s = 0; s < p; s++)
             plan->layers[i * p + s] = here / p + (s < p - 1 && p - 2 - s < here % p);
@@ -412,7 +412,7 @@ static ek_status read_layers(reader *r)
     return status;
 }
 
-/* select_recompute or select_comm_recompute, which count from behind the full ones, as a pattern. */
+/* select_recompute or select_comm_recompute, which count from the end of the full ones, as a pattern. */
 static ek_status read_beyond(reader *r, const ek__node *node, ek_pattern_kind kind)
 {
     const ek_plan *plan = &r->job->plan;
@@ -482,9 +482,9 @@ static ek_status read_recompute(reader *r)
                                true, at, r->in.err);
 }
 
-/* ---- how a step runs ---- */
+/* ---- the step ---- */
 
-/* Kernels come one by one from Python (PyNative mode); a graph's do where the file says context.mode 0. */
+/* Kernels come one by one from Python (PyNative mode); as a graph if the file has context.mode 0. */
 static ek_status read_launch(const reader *r, ek_launch *out)
 {
     const ek__node *context = ek__get(ek__config_root(r->in.doc), "context");
@@ -520,9 +520,9 @@ static ek_status read_run(reader *r)
     return status ? status : read_launch(r, &run->launch);
 }
 
-/* ---- all of it ---- */
+/* ---- the whole ---- */
 
-/* A size that the data-parallel ranks are no multiple of does nothing there (set_zero_shard_size). */
+/* A size that does not divide the data-parallel ranks has no effect there (set_zero_shard_size). */
 static void settle_shard_size(const reader *r)
 {
     const ek_job_states *s = &r->job->states;
@@ -585,7 +585,7 @@ static void add_section(reader *r, const ek__node *node)
         r->section[r->n_sections++] = node;
 }
 
-/* Sections, the well-known first; of others those whose names end like one. */
+/* Sections, the well-known first; then others with the same ending of the name. */
 static void find_sections(reader *r)
 {
     static const char *const known[] = {"parallel_config", "model_parallel",  "model_config",
@@ -605,14 +605,14 @@ static void find_sections(reader *r)
     r->section[r->n_sections < MAX_SECTIONS ? r->n_sections++ : MAX_SECTIONS - 1] = root;
 }
 
-/* "a.b", where the first of the keys that is there stands; as newer files have it where none is. */
+/* "a.b", the place of the first key that exists; if none does, the place in newer files. */
 static void note_section(const reader *r, const char *const *keys, const char *usual, char *out, size_t size)
 {
     const ek__node *node = NULL;
     char path[256] = "";
     for (int i = 0; keys[i] && !node; i++)
         node = find(r, keys[i]);
-    if (node && node->parent->parent) /* else the file itself */
+    if (node && node->parent->parent) /* otherwise the file itself */
         ek__node_path(node->parent, path, sizeof path);
     snprintf(out, size, "%.*s", (int)size - 1, node ? path : usual);
 }
@@ -657,8 +657,8 @@ static ek_status read_job(const ek__job_source *source, const ek_job_overrides *
                                                    read_layers,  read_recompute, finish};
     reader r = {.in = {source->doc, source->listener, source->err}, .overrides = overrides, .job = job, .divisible = 1};
     ek__megatron_defaults(job, EK_MINDSPEED);
-    /* Its own linear layers keep the gathered input unless select_comm_recompute says otherwise, and make a gradient of
-     * the weight before they add it. */
+    /* Its own linear layers keep the gathered input unless select_comm_recompute is set, and compute a gradient of the
+     * weight before they add it. */
     job->rules.regather = job->rules.weight_gradient_fused = false;
     ek__job_name_after(source->path, job);
     ek__job_note_keys(source->doc, job);

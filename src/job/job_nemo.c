@@ -1,15 +1,16 @@
-/* A YAML of NeMo 1 (model, trainer) or of Megatron-Bridge (model, train, ddp, ...) as a job. Both run Megatron Core, so
- * each key becomes the argument of Megatron-LM that does the same, at the key's place, and the job is read from these;
- * messages name the key again. What the file leaves to a recipe, a checkpoint or a tokenizer is asked for, not guessed.
+/* Reads a YAML of NeMo 1 (model, trainer) or of Megatron-Bridge (model, train, ddp, ...) as a job. Both run Megatron
+ * Core, so each key becomes the equivalent argument of Megatron-LM, at the key's place, and the job is read from these
+ * arguments; messages name the key. Values that the file leaves to a recipe, a checkpoint or a tokenizer are required,
+ * not guessed.
  *
- * Not handled: recipes of NeMo 2, which are Python; values that a run alone would work out, as ${oc.env:N}. */
+ * Not handled: recipes of NeMo 2, which are Python; values known only in a run, such as ${oc.env:N}. */
 #include <stdio.h>
 #include <string.h>
 
 #include "evenkeel/layers.h"
 #include "job/nemo.h"
 
-/* ---- which form ---- */
+/* ---- the form ---- */
 
 static bool has_map(const ek__node *map, const char *key)
 {
@@ -40,14 +41,14 @@ static bool recognises(const ek__job_source *source)
     return form_of(source) != NULL;
 }
 
-/* ---- what one key does not say alone ---- */
+/* ---- settings from several keys ---- */
 
 static const ek__node *find(const ek__key_reader *r, const char *path)
 {
     return ek__key_find(r->in.doc, path);
 }
 
-/* A provider of Megatron-Bridge names its kind of model by its class. */
+/* The class of a Megatron-Bridge provider names its kind of model. */
 static ek_status check_target(ek__key_reader *r)
 {
     const ek__node *target = find(r, "model._target_");
@@ -60,7 +61,7 @@ static ek_status check_target(ek__key_reader *r)
     return EK_OK;
 }
 
-/* Grouped queries by their number, a list of layers with experts, and chunks unless a layout says them. */
+/* Grouped queries by their number, a list of layers with experts, and chunks unless a layout sets them. */
 static ek_status put_layers(ek__key_reader *r)
 {
     const ek__node *experts = find(r, "model.moe_layer_freq");
@@ -235,7 +236,7 @@ static ek_status put_nemo_layer(ek__key_reader *r)
     return status;
 }
 
-/* "auto" and -1 are what the machine has. */
+/* "auto" and -1 mean all that the machine has. */
 static ek_status put_ranks(ek__key_reader *r)
 {
     const ek__node *devices = find(r, r->form->devices), *nodes = find(r, r->form->nodes);
@@ -272,7 +273,7 @@ static ek_status read_nemo(ek__key_reader *r)
 
 /* ---- Megatron-Bridge ---- */
 
-/* The vocabulary is taken as it is unless should_pad_vocab; without one a tokenizer has it. */
+/* The vocabulary is used unpadded unless should_pad_vocab is set; without one, the tokenizer's applies. */
 static ek_status put_vocabulary(ek__key_reader *r)
 {
     const ek__node *own = find(r, "model.vocab_size");
@@ -346,7 +347,7 @@ static ek_status put_named_precision(ek__key_reader *r, const ek__node *name, bo
     return status;
 }
 
-/* The map mixed_precision, and the model's own switches where it does not say. */
+/* The map mixed_precision, and the model's own switches otherwise. */
 static ek_status put_formats(ek__key_reader *r, bool *sum_fp32)
 {
     static const char *const places[] = {"mixed_precision", "model"};
@@ -378,7 +379,7 @@ static ek_status put_formats(ek__key_reader *r, bool *sum_fp32)
         if (status == EK_OK && gather)
             status = ek__key_put(r, "fp8-param-gather", NULL, ek__node_origin(r->in.doc, find(r, path)));
     }
-    /* MixedPrecisionConfig puts its own setting over that of ddp. */
+    /* MixedPrecisionConfig overrides the setting of ddp. */
     const char *path = find(r, "mixed_precision") ? "mixed_precision.grad_reduce_in_fp32" : "ddp.grad_reduce_in_fp32";
     return status ? status : ek__key_switch(r, path, sum_fp32);
 }
@@ -411,7 +412,7 @@ static ek_status read_bridge(ek__key_reader *r)
     return status ? status : put_bridge_layer(r);
 }
 
-/* ---- all of it ---- */
+/* ---- the whole ---- */
 
 static ek_status fill(ek__key_reader *r, const ek_job_overrides *overrides, void *user)
 {

@@ -1,4 +1,4 @@
-/* A job as bytes: the struct as it is, and what its pointers point at. */
+/* Packs a job as bytes: the struct unchanged, followed by the data of its pointers. */
 #include "job/job_pack.h"
 
 #include <stdlib.h>

@@ -1,11 +1,11 @@
-/* A TOML of torchtitan as a job. What a key does, and what holds without it, follows its JobConfig (job_config.py, and
+/* Reads a TOML of torchtitan as a job. The meaning and default of a key follow its JobConfig (job_config.py, and
  * config_manager.py before that), parallelize.py, pipeline_parallel.py and activation_checkpoint.py; keys moved between
- * sections over the versions ([training] and [experimental] to [parallelism], [training] to [compile]), so that each is
- * looked for wherever it has been. Two things are not in the file: the shapes of the model, which its flavor names, and
- * the number of devices, which data_parallel_shard_degree = -1 leaves to the launcher.
+ * sections over the versions ([training] and [experimental] to [parallelism], [training] to [compile]), so each key is
+ * searched in all of its former sections. Two things are not in the file: the shapes of the model, which follow from
+ * its flavor, and the number of devices, which data_parallel_shard_degree = -1 leaves to the launcher.
  *
- * Not handled: splits by hand in modules that are no layers, schedules from a file (pipeline_parallel_schedule_csv),
- * a memory budget for the compiler (mode memory_budget). */
+ * Not handled: manual splits within layers, schedules from a file (pipeline_parallel_schedule_csv), a memory budget for
+ * the compiler (mode memory_budget). */
 #include <assert.h>
 #include <limits.h>
 #include <math.h>
@@ -27,17 +27,17 @@ typedef struct reader {
     const ek_job_overrides *overrides;
     ek_job *job;
     const ek__node *root;
-    int replicate, shard; /* ranks; shard -1: those that are left */
+    int replicate, shard; /* ranks; shard -1: the remaining ones */
     int local_batch, global_batch;
     int micro_batch,
-        n_parts;     /* of a pipeline: sequences, and how many a batch is cut into in older versions; 0: not told */
-    int file_stages; /* as the file has them, for its lists of modules */
+        n_parts;     /* of a pipeline: sequences, and in older versions the number of parts of a batch; 0: not set */
+    int file_stages; /* as in the file, for its lists of modules */
     ek__torchtitan_run run;
 } reader;
 
 /* A key and the sections it has been in, the newest first. */
 typedef struct place {
-    const char *key, *section[4]; /* "" : the file itself; NULL behind the last */
+    const char *key, *section[4]; /* "" : the file itself; NULL after the last */
 } place;
 
 #define PARALLEL "parallelism", "training", "experimental"
@@ -71,7 +71,7 @@ static ek_origin origin_of(const reader *r, const place *p)
     return node ? ek__node_origin(r->in.doc, node) : (ek_origin){r->source->path, 0, 0};
 }
 
-/* A whole number; `other` (INT_MAX: none) is one more value it may have. */
+/* An integer; `other` (INT_MAX: none) is an additional allowed value. */
 static ek_status read_int(const reader *r, const place *p, int min, int max, int other, int *out)
 {
     const ek__node *node = find(r, p);
@@ -90,7 +90,7 @@ static ek_status read_bool(const reader *r, const place *p, bool *out)
     return node ? ek__bool(&r->in, node, "it is a switch", out) : EK_OK;
 }
 
-/* One of some words, letters' case and underscores aside; *out is its index, untouched without the key. */
+/* One of several words, ignoring case and underscores; *out is its index, unchanged without the key. */
 static ek_status read_word(const reader *r, const place *p, const char *const *words, int *out)
 {
     const ek__node *node = find(r, p);
@@ -117,7 +117,7 @@ static ek_status read_word(const reader *r, const place *p, const char *const *w
     return ek__fail_at(&r->in, node, "is '%s', expected one of %s; correct it", text, names);
 }
 
-/* Is a word in a list of words, or in one text with commas between them? */
+/* Is a word in a list of words, or in a text separated by commas? */
 static bool has_word(const ek__node *node, const char *word)
 {
     size_t n = strlen(word);
@@ -130,7 +130,7 @@ static bool has_word(const ek__node *node, const char *word)
     return false;
 }
 
-/* ---- keys that are known ---- */
+/* ---- known keys ---- */
 
 static const char *const model_keys[] = {
     "name",      "flavor",        "tokenizer_path", "hf_assets_path", "converters", "print_after_conversion",
@@ -322,7 +322,7 @@ static ek_status read_degrees(reader *r)
         status = read_word(r, &rotate_at, methods, &rotate);
     r->file_stages = p->pipeline;
     p->context_algorithm = rotate == 0 ? EK_CONTEXT_GATHER : EK_CONTEXT_RING;
-    /* Without expert parallelism experts are cut like everything else. */
+    /* Without expert parallelism experts are cut like all other weights. */
     p->expert_tensor = p->expert > 1 || r->overrides->expert > 1 ? expert_tensor : 0;
     return status;
 }
@@ -351,7 +351,7 @@ static ek_status read_batch(reader *r)
     return status;
 }
 
-/* Data-parallel ranks: what the command line says is replicas times shards. */
+/* Data-parallel ranks: the command line gives replicas times shards. */
 static ek_status derive_data(reader *r)
 {
     static const place at = {"data_parallel_replicate_degree", {PARALLEL}};
@@ -381,7 +381,7 @@ static ek_status derive_data(reader *r)
     return EK_OK;
 }
 
-/* How often the batch of a rank is run before the optimizer's step. */
+/* The number of batches of a rank per optimizer step. */
 static ek_status accumulation_of(const reader *r, int *out)
 {
     static const place at = {"global_batch_size", {"training"}};
@@ -399,7 +399,7 @@ static ek_status accumulation_of(const reader *r, int *out)
     return EK_OK;
 }
 
-/* Micro-batches of a step. Without a pipeline the batch of a rank is one; with it, it is cut. */
+/* Micro-batches of a step. Without a pipeline the batch of a rank is one micro-batch; with a pipeline it is cut. */
 static ek_status derive_micro_batches(reader *r)
 {
     static const place size_at = {"pipeline_parallel_microbatch_size", {PARALLEL}},
@@ -443,7 +443,7 @@ static ek_status derive_micro_batches(reader *r)
 
 /* ---- states and number formats ---- */
 
-/* Is the model sharded by FSDP? It is as soon as context parallel ranks share its weights, too. */
+/* Is the model sharded by FSDP? It also is if only context parallel ranks share its weights. */
 static bool is_sharded(const reader *r)
 {
     return r->shard * r->job->parallel.context > 1;
@@ -461,7 +461,7 @@ static ek_status read_dtype(const reader *r, const char *key, ek_dtype *out)
     return status;
 }
 
-/* Optimizers by the states that they keep of a parameter. */
+/* Optimizers by their states of a parameter. */
 static ek_status read_optimizer(reader *r)
 {
     static const char *const names[] = {"Adam", "AdamW", "SGD", NULL};
@@ -584,7 +584,7 @@ static ek_status read_schedule(reader *r, split *s)
     return EK_OK;
 }
 
-/* Virtual stages where it is told how many layers each has. */
+/* Virtual stages from the given number of layers of each. */
 static ek_status read_chunks(reader *r, split *s)
 {
     static const place per_at = {"pipeline_parallel_layers_per_stage", {PARALLEL}},
@@ -621,7 +621,8 @@ static int count_layers(const ek__node *part)
     return n;
 }
 
-/* How many layers stand before a split point: "layers.5" begins with the sixth; what is behind them all, with none. */
+/* The number of layers before a split point: "layers.5" begins with the sixth; modules after all layers begin with
+ * none. */
 static int layers_before(const ek__node *point, int n_layers)
 {
     double value;
@@ -640,7 +641,7 @@ static ek_status fail_parts(const reader *r, const ek__node *list, int n, int su
                        r->job->model.n_layers);
 }
 
-/* A split by hand, for the stages that the file has. */
+/* A manual split, for the stages of the file. */
 static ek_status cut_by_hand(reader *r, const split *s, const ek__node *parts, const ek__node *points)
 {
     const ek__node *list = parts ? parts : points;
@@ -692,11 +693,11 @@ static ek_status read_layers(reader *r)
 
 /* ---- recomputation ---- */
 
-/* Per-operator: what attention's kernel and every second matrix product gives is kept, in the order of a layer
- * (queries, values, the first feed-forward matrix, the last), all else is recomputed. */
+/* Per-operator: the outputs of attention's kernel and of every second matrix product in the order of a layer (queries,
+ * values, the first feed-forward matrix, the last) are saved, all others are recomputed. */
 static ek_status recompute_operators(reader *r, ek_origin at)
 {
-    r->job->model.fused_swiglu = r->job->model.gate_apart = false; /* every operator is told apart */
+    r->job->model.fused_swiglu = r->job->model.gate_apart = false; /* every operator is separate */
     return ek__job_keep_products(r->job, at, r->in.err);
 }
 
@@ -725,12 +726,12 @@ static ek_status read_recompute(reader *r)
         return ek__fail_at(&r->in, option,
                            "selects saved activations, expected \"op\", or \"n\" for every n-th layer; correct it");
     if (option)
-        every = value > 0 ? (int)value : 1; /* 0 is every layer to torchtitan */
+        every = value > 0 ? (int)value : 1; /* 0 means every layer in torchtitan */
     ek__torchtitan_every(&r->job->plan, every);
     return EK_OK;
 }
 
-/* ---- all of it ---- */
+/* ---- the whole ---- */
 
 static ek_status write_overrides(reader *r)
 {

@@ -1,5 +1,5 @@
-/* A launch script of a program of transformers' Trainer or of DeepSpeed's examples as a job: the arguments behind
- * --model_name_or_path, read as a shell would and never run. */
+/* Reads a launch script of transformers' Trainer or of DeepSpeed's examples as a job: splits it into arguments such as
+ * --model_name_or_path by the shell's rules, without running anything. */
 #include <stdlib.h>
 #include <string.h>
 
@@ -18,7 +18,7 @@ static bool is_name(const ek__word *word)
     return strncmp(word->text, "--", 2) == 0 && word->text[2] != '\0';
 }
 
-/* Does nothing refer to the variable that a word is in, where others are referred to? */
+/* Is the variable of a word unused in a script that uses others? */
 static bool is_left_out(const ek__arguments *a, const ek__word *word)
 {
     return a->any_referred && word->owner >= 0 && !a->words.variable[word->owner].referred;
@@ -51,7 +51,7 @@ static ek_status collect(const ek__arguments *a, ek__trainer_setting *settings, 
 static ek_status read_job(const ek__job_source *source, const ek_job_overrides *overrides, ek_job *job)
 {
     ek__arguments a;
-    ek__job_source quiet = *source; /* others than the launcher's arguments are not Megatron's */
+    ek__job_source quiet = *source; /* arguments other than the launcher's are not Megatron's */
     quiet.listener = NULL;
     ek_status status = ek__arguments_read(&quiet, &a);
     if (status)

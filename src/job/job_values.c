@@ -1,4 +1,4 @@
-/* Jobs as values: names, copies, patterns of recomputation, and what readers share. */
+/* Jobs as values: names, copies, patterns of recomputation, and helpers shared by the readers. */
 
 #include <assert.h>
 #include <stdlib.h>
@@ -119,7 +119,7 @@ ek_status ek__job_spread(ek_job *job, int n_chunks, ek_error *err)
         return status;
     for (int c = 0; c < n; c++)
         job->plan.layers[c] = job->model.n_layers / n + (c < job->model.n_layers % n);
-    /* The last chunk of the model, wherever the schedule puts it. */
+    /* The last chunk of the model; its place depends on the schedule. */
     ek_placement placement = job->schedule ? job->schedule->placement : EK_PLACE_WRAP;
     job->plan.layers[ek_cell_at(placement, p, n - 1)] += job->model.n_prediction_layers;
     return EK_OK;

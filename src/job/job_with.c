@@ -1,8 +1,8 @@
-/* A job as it is once the settings of a plan stand in its file: what ek_train_apply() and the emitters write, read
- * again by the framework. A list of counts becomes the plan's; patterns of the file all get the plan's list of their
- * kind, and where the file names none the framework's usual ones do. What the plan does not speak of stays. Not
- * handled: lists of excluded patterns that hold for some layers, in another number of chunks, which those settings
- * leave as they are. */
+/* Applies a plan to a job: the result is the job of the file with the plan's settings, as ek_train_apply() and the
+ * emitters write them and the framework reads them. A list of counts becomes the plan's; all patterns of the file get
+ * the plan's list of their kind, and if the file names none, the framework's default ones do. Other settings do not
+ * change. Not handled: lists of excluded patterns that apply to some layers, in another number of chunks, which those
+ * settings leave unchanged. */
 #include <stdlib.h>
 #include <string.h>
 
@@ -21,13 +21,13 @@ static bool any(const int *list, int n)
     return false;
 }
 
-/* The list that the settings give a pattern; NULL: it stays as it is. */
+/* The list that the settings give a pattern; NULL: unchanged. */
 static const int *list_of(const ek_plan *plan, ek_pattern_kind kind)
 {
     return kind == EK_PATTERN_SELECT ? plan->select : kind == EK_PATTERN_COMM ? plan->comm : NULL;
 }
 
-/* A pattern that the settings leave alone: for all layers, or for the first so many of each chunk. */
+/* A pattern that the settings do not change: for all layers, or for the first layers of each chunk. */
 static ek_status keep_list(const ek_job *was, const ek_pattern *pattern, const ek_plan *plan, int *out, ek_error *err)
 {
     const ek_plan *old = &was->plan;
@@ -62,7 +62,7 @@ static ek_status move_patterns(const ek_job *was, const ek_plan *plan, ek_job *j
     return status;
 }
 
-/* A list where there was none means the framework's own patterns. */
+/* A new list means the framework's own patterns. */
 static ek_status add_usual(const ek_plan *plan, ek_job *job, ek_error *err)
 {
     static const ek_pattern_kind kinds[] = {EK_PATTERN_SELECT, EK_PATTERN_COMM};

@@ -1,5 +1,5 @@
-/* Files whose settings become arguments of Megatron-LM: values by their paths, with ${...} put in, the table of a form
- * walked over, and messages about arguments told as ones about the keys that said them. */
+/* Converts files of keys to arguments of Megatron-LM: reads values by their paths, substitutes ${...}, walks the table
+ * of a form, and turns messages about arguments into messages about their keys. */
 #include "job/key_arguments.h"
 
 #include <assert.h>
@@ -24,8 +24,8 @@ static const ek__node *walk(const ek__node *from, const char *path)
     return from;
 }
 
-/* What ${a.b} stands for, from the root, or with dots in front from the map of the value, one dot, and those around it;
- * NULL: something that is worked out. */
+/* The value of ${a.b}: from the root, or with leading dots from the map of the value (one dot) and its enclosing maps;
+ * NULL: an expression that needs evaluation. */
 static const ek__node *referred(const ek__config_tree *doc, const ek__node *node)
 {
     char path[160];
@@ -72,7 +72,7 @@ static const char *path_of(const ek__key_form *form, const char *argument, size_
     return NULL;
 }
 
-/* A message about arguments as one about the keys that said them. */
+/* A message about arguments as one about their keys. */
 static void respell(const ek__key_form *form, ek_error *message)
 {
     char text[sizeof message->message];
@@ -107,7 +107,7 @@ static void tell(void *user, const ek_error *warning)
 
 /* ---- from keys to arguments ---- */
 
-/* "torch.bfloat16", as it stands or as the _target_ of a map, in Megatron's word. */
+/* "torch.bfloat16", plain or as the _target_ of a map, in Megatron's word. */
 static const char *short_type(const char *text)
 {
     static const char *const words[][2] = {{"torch.bfloat16", "bf16"},     {"torch.float32", "fp32"},
@@ -119,7 +119,7 @@ static const char *short_type(const char *text)
     return text;
 }
 
-/* The text of a value, or of what a map says it is made from (_target_; _name_ of an enumerator). */
+/* The text of a value, or the name of a map's class (_target_; _name_ of an enumerator). */
 ek_status ek__key_text(const ek__key_reader *r, const ek__node *node, char *buffer, size_t size, const char **out)
 {
     int whole = 0;
@@ -176,7 +176,7 @@ static const ek__node *find(const ek__key_reader *r, const char *path)
     return ek__key_find(r->in.doc, path);
 }
 
-/* A switch that has to be known; *out stays where it is not given. */
+/* A switch with a required known value; *out does not change if it is absent. */
 ek_status ek__key_switch(const ek__key_reader *r, const char *path, bool *out)
 {
     const ek__node *node = find(r, path);
@@ -216,7 +216,7 @@ static ek_status put_key(ek__key_reader *r, const ek__key_argument *key, bool *d
 ek_status ek__key_put_all(ek__key_reader *r)
 {
     ek_status status = EK_OK;
-    const char *done = ""; /* the argument that a switch before has decided, on or off */
+    const char *done = ""; /* the argument that an earlier switch has set, on or off */
     for (const ek__key_argument *key = r->form->keys; key->path && status == EK_OK; key++) {
         bool decided = false;
         if (key->how == EK__KEY_SPELLED || ek__argument_given(&r->a, key->argument) ||
@@ -228,7 +228,7 @@ ek_status ek__key_put_all(ek__key_reader *r)
     return status;
 }
 
-/* ---- what is not right ---- */
+/* ---- errors ---- */
 
 bool ek__key_is_off(const ek__node *node)
 {
@@ -253,7 +253,7 @@ ek_status ek__key_check(ek__key_reader *r)
     return EK_OK;
 }
 
-/* All sizes that are missing, in one message. */
+/* All missing sizes in one message. */
 ek_status ek__key_check_missing(ek__key_reader *r, const ek_job_overrides *overrides)
 {
     const struct {

@@ -1,5 +1,5 @@
-/* job/key_rows.h - the macros that tables of keys (ek__key_argument) are written with: one for each way in which a key
- * says an argument, and the end of a table. */
+/* job/key_rows.h - macros for the tables of keys (ek__key_argument): one for each way in which a key sets an argument,
+ * and the end of a table. */
 #ifndef EK_JOB_KEY_ROWS_H
 #define EK_JOB_KEY_ROWS_H
 

@@ -1,5 +1,5 @@
-/* Megatron's rules, whatever file they are told in: number formats and states, how the vocabulary is cut, and
- * recomputation as one rule for all chunks or as modules. */
+/* Applies Megatron's rules for all file formats: number formats and states, cuts of the vocabulary, and recomputation
+ * as one rule for all chunks or as modules. */
 #include "job/megatron.h"
 #include "job/settings.h"
 
@@ -103,7 +103,7 @@ void ek__megatron_full(ek__megatron_granularity granularity, int n, ek_job *job)
     }
 }
 
-/* What Megatron Core drops for each module ("Activation Recomputation" of its guide), as operators here. */
+/* The tensors that Megatron Core drops for each module ("Activation Recomputation" of its guide), as operators here. */
 static const struct {
     const char *module, *pattern[2];
 } modules[] = {

@@ -1,6 +1,6 @@
-/* Arguments by name: which of a script's words are arguments that matter, and what they hold. A script's arguments sit
- * in variables that a command at its end refers to; variables that nothing refers to are left out, so that what a
- * script keeps for another day does not count. */
+/* Finds arguments by name: which of a script's words are arguments that count, and their values. A script stores
+ * arguments in variables that a command at its end uses; unused variables are skipped, so that disabled arguments do
+ * not count. */
 #include "job/megatron_arguments.h"
 
 #include <assert.h>
@@ -184,7 +184,7 @@ static const struct {
 enum { N_ARGUMENTS = sizeof table / sizeof *table };
 static_assert((int)N_ARGUMENTS <= (int)EK__MAX_ARGUMENTS, "ek__arguments.given has a place for each");
 
-/* Settings that change what is held, in ways that are not modelled. */
+/* Settings that change memory in ways that are not modelled. */
 static const struct {
     const char *name, *effect;
 } not_modelled[] = {
@@ -241,8 +241,8 @@ static const struct {
 };
 enum { N_NOT_MODELLED = sizeof not_modelled / sizeof *not_modelled };
 
-/* Arguments of models whose layers are not modelled: state spaces and linear attention between those of attention, or
- * layers of sizes of their own. What is predicted without them would be another model. */
+/* Arguments of models with layers that are not modelled: state spaces and linear attention between attention layers, or
+ * layers of individual sizes. A prediction without them would be for another model. */
 static const char *const unlike_layers[] = {
     "hybrid-override-pattern",
     "hybrid-layer-pattern",
@@ -320,7 +320,7 @@ static bool is_name(const ek__word *word)
     return word->text[0] == '-' && word->text[1] == '-' && word->text[2] != '\0';
 }
 
-/* Is the word part of a variable that nothing refers to, in a script where others are referred to? */
+/* Is the word part of an unused variable, in a script that uses others? */
 static bool is_left_out(const ek__words *words, const ek__word *word, bool any_referred)
 {
     return any_referred && word->owner >= 0 && !words->variable[word->owner].referred;
@@ -334,7 +334,7 @@ static bool refers_to_arguments(const ek__words *words)
     return false;
 }
 
-/* Words behind a name that are its values. */
+/* The number of words after a name that are its values. */
 static int count_values(const ek__words *words, int at, takes kind)
 {
     int n = 0, most = kind == NONE ? 0 : kind == ONE ? 1 : INT_MAX;
@@ -494,7 +494,7 @@ void ek__argument_warn_idle(const ek__arguments *a, const char *name, const char
     ek__warn_of(a->source->listener, "setting-without-effect", ek__argument_at(a, name), "%s", text);
 }
 
-/* The first value as text, which has to be known. */
+/* The first value as text, which must be known. */
 static ek_status value_of(const ek__arguments *a, const char *name, const ek__word **out)
 {
     const ek__argument *argument = find(a, name);

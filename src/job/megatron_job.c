@@ -1,6 +1,6 @@
-/* Arguments of Megatron-LM and MindSpeed-LLM, from a launch script or a list, as a job. What an argument does, and what
- * holds without it, follows megatron/training/arguments.py and TransformerConfig of Megatron Core 0.12; what depends on
- * the machine the script would run on (environment variables, outputs of commands) is not guessed but asked for. */
+/* Converts arguments of Megatron-LM and MindSpeed-LLM, from a launch script or a list, to a job. The meaning and
+ * default of an argument follow megatron/training/arguments.py and TransformerConfig of Megatron Core 0.12; values that
+ * depend on the machine that runs the script (environment variables, outputs of commands) are required, not guessed. */
 #include <limits.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -20,11 +20,11 @@ typedef struct reader {
     ek_job *job;
     int vocab, divisible, padded;
     int global_batch;
-    int64_t world; /* ranks that the script starts, 0: not said */
+    int64_t world; /* ranks that the script starts, 0: unknown */
     ek_origin world_at;
 } reader;
 
-/* An argument that is a whole number, for tables of them. */
+/* An argument with an integer value, for tables. */
 typedef struct number {
     const char *name;
     int min, max;
@@ -38,7 +38,7 @@ static ek_status read_numbers(const reader *r, const number *numbers, size_t n)
     for (size_t i = 0; i < n && status == EK_OK; i++) {
         const number *k = &numbers[i];
         if (k->instead > 0 && ek__argument_given(&r->a, k->name) && !ek__argument_value(&r->a, k->name, 0))
-            continue; /* what only a run would tell is told */
+            continue; /* values known only in a run are reported */
         status = ek__argument_int(&r->a, k->name, k->min, k->max, k->out);
     }
     return status;
@@ -55,7 +55,8 @@ static void warn_idle(const reader *r, const char *name, const char *text)
 }
 
 /* On Ascend devices flash attention keeps a maximum and a sum of eight columns per head and token, and under MindSpore
- * its allocator places the tensors. A script tells by its launcher, or by arguments that only MindSpeed has. */
+ * its allocator places the tensors. A script is recognised as one for Ascend by its launcher, or by arguments that only
+ * MindSpeed has. */
 static ek_status read_device(reader *r)
 {
     static const char *const ascend[] = {"--use-fused-rmsnorm",     "--use-fused-swiglu", "--use-fused-rotary-pos-emb",
@@ -219,7 +220,7 @@ static ek_status read_latent(reader *r)
 
 /* ---- experts ---- */
 
-/* "([0]*3+[1]*58)": layers without and with experts, written out. @return how many, -1: not of that form */
+/* "([0]*3+[1]*58)": layers without and with experts, written out. @return their number, -1: not of that form */
 static int expand_pattern(const char *text, bool *out, int max)
 {
     int n = 0;
@@ -244,7 +245,7 @@ static int expand_pattern(const char *text, bool *out, int max)
     return n;
 }
 
-/* Which layers have experts, as dense ones first and a period. */
+/* Read which layers have experts: dense ones first, then a period. */
 static ek_status read_frequency(reader *r)
 {
     const char *text = NULL;
@@ -268,7 +269,7 @@ static ek_status read_frequency(reader *r)
     return EK_OK;
 }
 
-/* A token's experts are of the best so many groups of all. */
+/* A token's experts are selected from its best groups of experts. */
 static ek_status check_router_groups(const reader *r)
 {
     static const char name[] = "moe-router-num-groups", top[] = "moe-router-group-topk";
@@ -335,7 +336,7 @@ static ek_status read_experts(reader *r)
 
 /* ---- vocabulary ---- */
 
-/* Of tokenizers whose vocabulary is always the same. */
+/* For tokenizers with a fixed vocabulary. */
 static int known_vocabulary(const char *tokenizer)
 {
     return !tokenizer                                   ? 0
@@ -385,7 +386,7 @@ static ek_status read_bytes(const reader *r, const char *name, int *out)
     return status;
 }
 
-/* Which products of matrices are TransformerEngine's, and which cross entropy. */
+/* The implementations of matrix products (TransformerEngine or not) and of cross entropy. */
 static ek_status read_fusions(reader *r)
 {
     static const char *const implementations[] = {"transformer_engine", "inference_optimized", "local", NULL};
@@ -473,7 +474,7 @@ static ek_status read_context(reader *r)
     if (algorithm >= 0)
         p->context_algorithm = algorithm == 0 ? EK_CONTEXT_ULYSSES : EK_CONTEXT_RING;
     if (p->context_algorithm != EK_CONTEXT_ULYSSES && algorithm != 2 && algorithm != 4)
-        p->ulysses = 1; /* a ring alone has no such groups, whatever the degree says */
+        p->ulysses = 1; /* a plain ring has no such groups, for any degree */
     return status;
 }
 
@@ -498,7 +499,7 @@ static ek_status read_degrees(reader *r)
     return status ? status : read_context(r);
 }
 
-/* Data-parallel ranks, once all other degrees are as overrides want them. */
+/* Data-parallel ranks, after the overrides of all other degrees. */
 static ek_status derive_data(reader *r)
 {
     ek_job_parallel *p = &r->job->parallel;
@@ -565,7 +566,7 @@ static ek_status read_schedule_word(reader *r, const char *argument, ek__schedul
     return ek__argument_word(&r->a, argument, words, out);
 }
 
-/* The schedules in a V, two chunks a stage: MindSpeed's by name, or how much memory a zero-bubble one may take. */
+/* The schedules in a V, two chunks a stage: MindSpeed's by name, or the memory limit of a zero-bubble one. */
 static ek_status read_v_schedule(reader *r, ek__megatron_cut *cut)
 {
     ek__schedule_word setups[EK__MAX_SCHEDULE_WORDS], methods[EK__MAX_SCHEDULE_WORDS];
@@ -581,7 +582,7 @@ static ek_status read_v_schedule(reader *r, ek__megatron_cut *cut)
     return EK_OK;
 }
 
-/* The chunk that layer `index` of the model is in, by its place in job->plan. */
+/* The chunk of the model's layer `index`, by its place in job->plan. */
 static int chunk_of_layer(const ek_job *job, int index)
 {
     ek_placement placement = job->schedule ? job->schedule->placement : EK_PLACE_WRAP;
@@ -595,7 +596,7 @@ static int chunk_of_layer(const ek_job *job, int index)
     return ek_cell_at(placement, p, n - 1);
 }
 
-/* --noop-layers "0,61,62" of MindSpeed-LLM: --num-layers counts layers that nothing is computed in. */
+/* --noop-layers "0,61,62" of MindSpeed-LLM: --num-layers includes layers that compute nothing. */
 static ek_status drop_layers(reader *r)
 {
     static const char name[] = "noop-layers";
@@ -614,7 +615,7 @@ static ek_status drop_layers(reader *r)
                             text, n - 1);
         dropped[index] = true;
     }
-    for (int i = n - 1; i >= 0; i--) { /* from the end, so that the layers before keep their places */
+    for (int i = n - 1; i >= 0; i--) { /* from the end, so that earlier layers keep their places */
         if (!dropped[i])
             continue;
         r->job->plan.layers[chunk_of_layer(r->job, i)]--;
@@ -694,7 +695,7 @@ static ek_status read_full(reader *r)
     return EK_OK;
 }
 
-/* Modules of --recompute-modules; a word may hold several when it comes from a variable. */
+/* Modules of --recompute-modules; a word from a variable may have several. */
 static ek_status read_modules(reader *r)
 {
     const ek_origin at = job_origin(r, given(r, "recompute-modules") ? "recompute-modules" : "recompute-granularity");
@@ -718,7 +719,7 @@ static ek_status read_modules(reader *r)
     return status;
 }
 
-/* Whole layers, as Megatron-DeepSpeed and older versions say it. */
+/* Whole layers, as set in Megatron-DeepSpeed and older versions. */
 static ek_status read_checkpoints(reader *r)
 {
     int n = 1;
@@ -735,7 +736,7 @@ static ek_status read_recompute(reader *r)
     ek_status status = ek__argument_word(&r->a, "recompute-granularity", words, &granularity);
     if (status)
         return status;
-    if (given(r, "recompute-activation-function")) /* MindSpeed's, beside the others */
+    if (given(r, "recompute-activation-function")) /* MindSpeed's, in addition to the others */
         status = ek__job_add_pattern(r->job, "mlp\\.activation_func", EK_PATTERN_SELECT, NULL, true,
                                      job_origin(r, "recompute-activation-function"), r->a.source->err);
     if (status)
@@ -760,9 +761,9 @@ static ek_status read_recompute(reader *r)
     return EK_OK;
 }
 
-/* ---- all of it ---- */
+/* ---- the whole ---- */
 
-/* --moe-tp-extend-ep of MindSpeed-LLM: experts are whole, and dealt out over the tensor parallel ranks, too. */
+/* --moe-tp-extend-ep of MindSpeed-LLM: experts are whole, and distributed over the tensor parallel ranks, too. */
 static void extend_experts(reader *r)
 {
     ek_job_parallel *p = &r->job->parallel;
@@ -800,7 +801,7 @@ static ek_status finish(reader *r)
     return ek__megatron_read_run(&r->a, r->job);
 }
 
-/* Which of the settings that bind others are given. */
+/* Record the given settings that constrain others. */
 static void note_arguments(reader *r)
 {
     for (int i = 0; ek__job_noted[i]; i++)

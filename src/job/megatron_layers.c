@@ -1,8 +1,7 @@
-/* Layers of stages as Megatron is told them: an even split, counts for the first and last stage, a list, or a layout
- * string. A layout is written out letter by letter, which its repetitions keep short to write and a bound keeps short
- * here. Megatron's own rules are followed (Megatron Core, "Custom Pipeline Model Parallel Layout"; arguments of
- * Megatron-LM): what it refuses is refused, except layouts in which multi-token prediction is not on the last chunk,
- * which it takes and this does not. */
+/* Reads the layers of stages in Megatron's forms: an even split, counts for the first and last stage, a list, or a
+ * layout string. A layout is expanded letter by letter, up to a maximum length. The rules are Megatron's (Megatron
+ * Core, "Custom Pipeline Model Parallel Layout"; arguments of Megatron-LM), and a layout that it rejects is rejected
+ * here; layouts with multi-token prediction outside the last chunk are valid in Megatron but rejected here. */
 #include <limits.h>
 #include <stdlib.h>
 #include <string.h>
@@ -19,10 +18,10 @@ typedef struct layout {
     const char *at;
     char *text; /* [MAX_LAYOUT], letters and bars */
     int n;
-    const char *wrong; /* what is, NULL: nothing */
+    const char *wrong; /* the unsupported part, NULL: none */
 } layout;
 
-/* "*N" at l->at, else 1. */
+/* "*N" at l->at, otherwise 1. */
 static int repetitions(layout *l)
 {
     if (*l->at != '*')
@@ -35,7 +34,7 @@ static int repetitions(layout *l)
     return n;
 }
 
-/* The last letters from `from` on stand `times` times. */
+/* Repeat the letters from `from` on `times` times. */
 static void repeat(layout *l, int from, int times)
 {
     int length = l->n - from;
@@ -84,7 +83,7 @@ static void expand(layout *l, int depth)
         l->wrong = "has a ) without a (";
 }
 
-/* Positions of the model and what is in them. */
+/* Positions of the model and their parts. */
 static void count_layout(const layout *l, int n_positions, int *layers, int *predictions, const char **wrong)
 {
     int position = 0;
@@ -112,7 +111,7 @@ static ek_status fail_layout(const ek__megatron_cut *cut, const char *what, ek_e
                     cut->layout, what);
 }
 
-/* Counts of all positions into the plan: a layout is in the order of the model, which a V runs through as it does. */
+/* Counts of all positions into the plan: a layout is in the order of the model, which is also the order of a V. */
 static ek_status place_layout(const ek__megatron_cut *cut, const int *layers, const int *predictions, int n_positions,
                               ek_job *job, ek_error *err)
 {
@@ -190,7 +189,7 @@ static ek_status cut_by_list(const ek__megatron_cut *cut, ek_job *job, ek_error 
     return status;
 }
 
-/* Chunks of a stage as they are said, when a stage has `per_stage` layers. */
+/* Chunks of a stage as given, when a stage has `per_stage` layers. */
 static ek_status count_chunks(const ek__megatron_cut *cut, int per_stage, int *out, ek_error *err)
 {
     *out = cut->n_chunks > 0 ? cut->n_chunks : 1;
@@ -205,7 +204,7 @@ static ek_status count_chunks(const ek__megatron_cut *cut, int per_stage, int *o
                     cut->chunk_layers, per_stage, EK_MAX_CHUNKS);
 }
 
-/* An even split, in which the embedding and the loss may count as layers, or with its own counts for the ends. */
+/* An even split, in which the embedding and the loss may count as layers, or with separate counts for the ends. */
 static ek_status cut_evenly(const ek__megatron_cut *cut, ek_job *job, ek_error *err)
 {
     int p = job->parallel.pipeline, n_layers = job->model.n_layers;

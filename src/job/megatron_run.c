@@ -1,6 +1,6 @@
-/* How a step of Megatron-LM or MindSpeed-LLM runs. What an argument does, and what holds without it, follows
+/* Sets how a step of Megatron-LM or MindSpeed-LLM runs (job->run). The meaning and default of an argument follow
  * validate_args() of megatron/training/arguments.py and DistributedDataParallel of Megatron Core 0.12. Combinations
- * that Megatron refuses are told of and taken as switched off, since memory does not depend on them. */
+ * that Megatron rejects give a warning and are assumed to be off, since memory does not depend on them. */
 #include "job/megatron_run.h"
 
 #include <stddef.h>
@@ -162,7 +162,7 @@ static ek_status read_fp8(const ek__arguments *a, ek_job *job)
 
 /* ---- the optimizer ---- */
 
-/* All of the states on the host, or none: a part of them is not told apart. */
+/* All of the states on the host, or none: a part of them is not modelled. */
 static ek_status read_offload(const ek__arguments *a, ek_job_run *run)
 {
     static const char name[] = "optimizer-cpu-offload", part[] = "optimizer-offload-fraction";
@@ -179,7 +179,7 @@ static ek_status read_offload(const ek__arguments *a, ek_job_run *run)
 
 /* ---- exchange of tokens ---- */
 
-/* Megatron's flex dispatcher runs DeepEP or HybridEP, whichever backend is named: both send a token once to each node.
+/* Megatron's flex dispatcher runs the named backend, DeepEP or HybridEP: both send a token once to each node.
  */
 static ek_status read_dispatcher(const ek__arguments *a, ek_job_run *run)
 {

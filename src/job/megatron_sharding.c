@@ -1,5 +1,5 @@
-/* Megatron's ways to share more than the optimizer's states: PyTorch's FSDP, its own FSDP, and DeepSpeed's ZeRO under
- * Megatron-DeepSpeed, with DeepSpeed's JSON where the script names one that is at hand. */
+/* Reads the settings with which Megatron shards more than the optimizer's states: PyTorch's FSDP, Megatron's FSDP, and
+ * DeepSpeed's ZeRO under Megatron-DeepSpeed, with DeepSpeed's JSON if the script names a readable one. */
 #include <string.h>
 
 #include "job/deepspeed.h"
@@ -13,7 +13,7 @@ static ek_status refuse(const ek__arguments *a, const char *name, const char *wh
 
 /* ---- PyTorch's FSDP ---- */
 
-/* The model is in 16 bits before it is sharded, so shards are, too, and the optimizer keeps fp32 copies of its own; it
+/* The model is in 16 bits before it is sharded, so shards are, too, and the optimizer keeps its own fp32 copies; it
  * makes fp32 copies of the gradients' shards, as it does of 16-bit gradients (megatron.c). */
 static ek_status read_torch(const ek__arguments *a, ek_job *job)
 {
@@ -39,8 +39,8 @@ static ek_status read_torch(const ek__arguments *a, ek_job *job)
 
 /* ---- Megatron's own FSDP ---- */
 
-/* Gradients that are shared are summed in a layer's bucket of the buffer's type, and reduced from there while the next
- * layer's is filled: two of them. */
+/* Sharded gradients are summed in a layer's bucket of the buffer's type, and reduced from there while the next layer's
+ * is filled: two of them. */
 static ek_status read_own(const ek__arguments *a, ek_job *job)
 {
     static const char *const levels[] = {"no_shard", "optim", "optim_grads", "optim_grads_params", NULL};
@@ -69,7 +69,7 @@ static ek_status read_json(const ek__arguments *a, ek__zero *z)
     const ek__word *word =
         ek__argument_given(a, "deepspeed_config") ? ek__argument_value(a, "deepspeed_config", 0) : NULL;
     if (!word)
-        return EK_OK; /* its name is known to a run alone */
+        return EK_OK; /* its name is known only in a run */
     name = word->text;
     ek_status status = ek__job_read_other(a->source, name, ek__argument_at(a, "deepspeed_config"),
                                           "the stage of ZeRO is taken from --zero-stage", &doc);
@@ -81,8 +81,8 @@ static ek_status read_json(const ek__arguments *a, ek__zero *z)
     return status;
 }
 
-/* Stage 1 of bf16 sums whole fp32 gradients (BF16_Optimizer); from stage 2 on shares of gradients are of the weights'
- * type, and the optimizer makes fp32 copies of them. */
+/* Stage 1 of bf16 sums whole fp32 gradients (BF16_Optimizer); from stage 2 on gradient shards have the weights' type,
+ * and the optimizer makes fp32 copies of them. */
 static ek_status read_deepspeed(const ek__arguments *a, ek_job *job)
 {
     ek__zero z = ek__zero_usual();

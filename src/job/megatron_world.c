@@ -1,9 +1,10 @@
-/* How many ranks a launch script starts: arguments of its launcher, variables by their usual names, what Slurm is told.
+/* Finds the number of ranks that a launch script starts: from arguments of its launcher, variables with usual names,
+ * and options for Slurm.
  */
 #include "evenkeel/layers.h"
 #include "job/megatron_run.h"
 
-/* A variable of the script that is a plain number, 0 without one. */
+/* The value of a script's variable that is a plain number, otherwise 0. */
 static int64_t number_in_variable(const ek__arguments *a, const char *name, ek_origin *at)
 {
     const ek__variable *variable = ek__words_variable(&a->words, name);
@@ -15,7 +16,7 @@ static int64_t number_in_variable(const ek__arguments *a, const char *name, ek_o
     return (int64_t)value;
 }
 
-/* A launcher's argument that is a plain number, 0 when it is not or only a run would tell. */
+/* A launcher's argument that is a plain number, 0 when it is not, or is known only in a run. */
 static int64_t number_in_launcher(const ek__arguments *a, const char *name, ek_origin *at)
 {
     int value = 0;
@@ -30,7 +31,7 @@ static int64_t number_in_launcher(const ek__arguments *a, const char *name, ek_o
     return value;
 }
 
-/* Processes that Slurm starts, or else the devices that it gives, when the script says no more than that. */
+/* Processes that Slurm starts, otherwise its devices, if the script has nothing else. */
 static int64_t world_of_slurm(const ek__arguments *a, ek_origin *at)
 {
     ek_origin of_nodes = {0};

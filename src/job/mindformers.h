@@ -1,11 +1,11 @@
-/* job/mindformers.h - what the parts of the reader of MindFormers' training YAML share: shapes of the model, lists of
- * recomputation, and the run's degrees and states. */
+/* job/mindformers.h - the interface between the parts of the reader of MindFormers' training YAML: shapes of the model,
+ * lists of recomputation, and the run's degrees and states. */
 #ifndef EK_JOB_MINDFORMERS_H
 #define EK_JOB_MINDFORMERS_H
 
 #include "job/job_internal.h"
 
-/* The sections of a file; NULL where it has none, but for root, model and parallel_config. */
+/* The sections of a file; NULL if absent; root, model and parallel_config are always set. */
 typedef struct ek__mf_sections {
     const ek__node *root;
     const ek__node *model; /* model.model_config */
@@ -22,34 +22,35 @@ typedef struct ek__mf_facts {
     bool ring;          /* use_ring_attention */
 } ek__mf_facts;
 
-/* A value below the first of the names (NULL at the end) that the map has; NULL without. The map may be NULL. */
+/* A value below the first of the names (NULL at the end) that the map has; NULL if there is none. The map may be
+ * NULL. */
 const ek__node *ek__mf_find(const ek__node *map, const char *const *names);
-/* A whole number, a switch below a key; *out stays without one. `map` may be NULL. */
+/* An integer or a switch below a key; *out does not change without one. `map` may be NULL. */
 ek_status ek__mf_int(const ek__in *in, const ek__node *map, const char *key, int min, int max, const char *advice,
                      int *out);
 ek_status ek__mf_bool(const ek__in *in, const ek__node *map, const char *key, const char *advice, bool *out);
 
-/* parallel: ranks, stages, batch, accumulation, copies, pieces, 1 where the file says none; of the sections only
- * parallel_config, runner and root are looked at. `advice` ends messages on wrong ranks. */
+/* parallel: ranks, stages, batch, accumulation, copies, pieces, 1 if absent; only the sections parallel_config, runner
+ * and root are read. `advice` ends messages on wrong ranks. */
 ek_status ek__mf_read_degrees(const ek__in *in, const ek__mf_sections *file, const char *advice, ek_job *job);
 /* The read_part() of ek__job_format. */
 ek_status ek__mf_read_part(const ek__job_source *source, ek_job_part part, ek_job *job);
-/* Framework, family, model, types, reading, name. An overridden length of sequences stands in for a missing one. */
+/* Framework, family, model, types, reading, name. An overridden sequence length replaces a missing one. */
 ek_status ek__mf_read_model(const ek__in *in, const ek__mf_sections *file, const ek_job_overrides *overrides,
                             ek__mf_facts *facts, ek_job *job);
 /* Plan, patterns, schedule and m, for the stages and chunks of the file. The model is read. */
 ek_status ek__mf_read_plan(const ek__in *in, const ek__mf_sections *file, ek_job *job);
-/* Stages, chunks, layers in all, micro-batches, pieces and schedule alone; `placed`: the layers of every chunk and its
- * recomputation too, of a list of patterns what most of them select. Nothing else of the file is looked at. */
+/* Only stages, chunks, total layers, micro-batches, pieces and schedule; `placed`: also the layers of every chunk and
+ * its recomputation, for several patterns the largest list. The rest of the file is ignored. */
 ek_status ek__mf_read_pipeline(const ek__in *in, bool placed, ek_job *job);
-/* The widths that the memory of a piece of a sequence depends on, and the sequence length, which must be in the file:
- * no default of a class stands in for one. Of the sections only root and model are looked at. */
+/* The widths that determine the memory of a sequence piece, and the sequence length, all of which must be in the file:
+ * defaults of a class are not used. Only the sections root and model are read. */
 ek_status ek__mf_read_shapes(const ek__in *in, const ek__mf_sections *file, ek_job *job);
 /* Is the model one of the newer ones, EK_MINDFORMERS_MCORE? */
 bool ek__mf_is_newer(const ek__in *in, const ek__mf_sections *file);
-/* How a step runs: job->run. The states and the plan are read. */
+/* Set job->run. The states and the plan must be read. */
 ek_status ek__mf_read_run(const ek__job_source *source, const ek__mf_sections *file, ek_job *job);
-/* Warn of keys of the file that the framework ignores although they look like known ones that memory depends on. */
+/* Warn of keys that the framework ignores but that resemble known keys for memory. */
 void ek__mf_warn_near_keys(const ek__in *in, const ek__mf_sections *file);
 
 #endif

@@ -1,5 +1,5 @@
-/* Degrees of a training YAML of MindFormers, and the values below keys that all of its readers look at: sections and
- * keys may be missing. */
+/* Reads the degrees of a training YAML of MindFormers, and has the accessors of its optional sections and keys for all
+ * of its readers. */
 #include "evenkeel/layers.h"
 #include "job/mindformers.h"
 

@@ -1,6 +1,6 @@
-/* Warns of keys in a training YAML of MindFormers that its classes swallow in silence although they were meant to say
- * something about memory. A file has dozens of keys that are none of our business, so a key is told of only when it is
- * not known and a known one is near: two letters away, or of the same words in another order. */
+/* Warns of keys in a training YAML of MindFormers that its classes silently ignore but that were probably meant to
+ * change memory. A file has dozens of irrelevant keys, so a key is reported only if it is unknown and close to a known
+ * one: two letters away, or the same words in another order. */
 #include <stdlib.h>
 #include <string.h>
 
@@ -124,7 +124,7 @@ static int compare_words(const void *a, const void *b)
     return order ? order : (x->length > y->length) - (x->length < y->length);
 }
 
-/* The words of a key in order of the alphabet; more than MAX_WORDS count as none. */
+/* The words of a key in alphabetical order; none if there are more than MAX_WORDS. */
 static int split(const char *key, word words[MAX_WORDS])
 {
     int n = 0;
@@ -151,7 +151,7 @@ static bool same_words(const char *a, const char *b)
     return true;
 }
 
-/* Two letters of a short key are another key. */
+/* A short key with two other letters is a different key. */
 static bool is_near(const char *key, const char *known)
 {
     size_t n = strlen(key), m = strlen(known), shorter = n < m ? n : m;

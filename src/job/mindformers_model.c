@@ -1,7 +1,7 @@
-/* Reads the shapes and number formats of a model of MindFormers. The models name the same shape differently, so each is
- * a list of names of which the file's first counts; what is left out has the default of the model's own class. A class
- * that is not known is read as Llama's, from which most derive. Mixture of experts is in moe_config for the models up
- * to r1.5, among the shapes for the newer ones. */
+/* Reads the shapes and number formats of a model of MindFormers. The models name the same shape differently, so each
+ * shape has a list of names, and the first one in the file counts; an absent shape has the default of the model's
+ * class. An unknown class is read as Llama's, from which most derive. Mixture of experts is in moe_config for the
+ * models up to r1.5, among the shapes for the newer ones. */
 #include <math.h>
 #include <stdio.h>
 #include <string.h>
@@ -10,7 +10,7 @@
 #include "job/mindformers.h"
 #include "job/mindformers_pipeline.h"
 
-/* What decides about the attention's mask and is known to a class; the rest its configuration swallows. */
+/* The switches for the attention's mask that a class knows; its configuration silently ignores others. */
 enum { KNOWS_RING = 1, KNOWS_COMPRESSION = 2, KNOWS_DOCUMENTS = 4, KNOWS_DATA_MASK = 8, KNOWS_ALL = 15 };
 
 /* A class of model configuration. */
@@ -43,7 +43,7 @@ typedef struct reader {
     const ek__mf_sections *file;
     const model_class *class;
     bool newer;
-    bool stated; /* shapes must be in the file: no default of a class stands in for one */
+    bool stated; /* shapes must be in the file: defaults of a class are not used */
     const ek_job_overrides *overrides;
     ek__mf_facts *facts;
     ek_job *job;
@@ -85,7 +85,7 @@ static ek_status find_class(reader *r)
     return EK_OK;
 }
 
-/* A template leaves the shapes to a folder of Hugging Face, which is not at hand. */
+/* A template leaves the shapes to a folder of Hugging Face, which is not available. */
 static ek_status refuse_template(const reader *r)
 {
     static const names layers = {"num_layers", "num_hidden_layers", NULL};
@@ -112,7 +112,7 @@ static void read_name(const reader *r)
 
 /* ---- shapes ---- */
 
-/* A whole number that may be left out. */
+/* An optional integer. */
 typedef struct shape {
     names name;
     int min, max;
@@ -141,7 +141,7 @@ static ek_status read_stated(const reader *r, const char *const *name, int max, 
     return status ? status : ek__int(r->in, node, 1, max, example, out);
 }
 
-/* A shape that has a default in LlamaConfig, which is taken but told; in other models it must be there. */
+/* A shape that has a default in LlamaConfig, which is used with a warning; other models require the shape. */
 static ek_status read_main(const reader *r, const char *const *name, int max, int otherwise, const char *advice,
                            int *out)
 {
@@ -169,8 +169,8 @@ static const ek__node *find_below(const ek__node *node, const char *key)
     return found;
 }
 
-/* Where the model does not say how long sequences are, the command line does, or else the data set, whose length the
- * model has to have; the framework's own default comes last. */
+/* Without a sequence length in the model, that of the command line applies, then that of the data set, which the model
+ * must match, then the framework's default. */
 static ek_status read_sequence(const reader *r)
 {
     static const names sequence = {"seq_length", "seq_length", "seq_len", NULL};
@@ -246,7 +246,7 @@ static ek_status read_latent(const reader *r)
     return status;
 }
 
-/* Where a file is read for its shapes alone, the widths of latent attention tell it from others without its class. */
+/* If a file is read only for its shapes, the widths of latent attention identify it without its class. */
 static bool states_latent(const reader *r)
 {
     static const names whole = {"head_dim", "kv_channels", NULL};
@@ -356,7 +356,7 @@ static ek_status read_tying(const reader *r)
     return status ? status : ek__mf_bool(r->in, r->file->model, "tie_word_embeddings", advice, &m->tied);
 }
 
-/* What the newer models call the activation says whether it is gated and fused. */
+/* In the newer models the name of the activation shows whether it is gated and fused. */
 static ek_status read_activation(const reader *r)
 {
     ek_job_model *m = &r->job->model;
@@ -388,7 +388,7 @@ static ek_status read_older_switches(const reader *r)
                                {"use_fused_swiglu", &m->fused_swiglu},
                                {"qkv_has_bias", &m->qkv_bias},
                                {"parallel_optimizer", &r->facts->table_sharded}};
-    /* Of mlp_concat and qkv_concat the first decides about more memory. */
+    /* mlp_concat affects more memory than qkv_concat. */
     const switch_of chatglm[] = {
         {"qkv_concat", &m->qkv_concat},       {"mlp_concat", &m->qkv_concat},
         {"add_qkv_bias", &m->qkv_bias},       {"rmsnorm", &rms},
@@ -412,12 +412,12 @@ static ek_status read_newer_switches(const reader *r)
     if (status == EK_OK && node)
         status = ek__string(r->in, node, sizeof norm, "name it, for example RMSNorm", norm);
     m->layer_norm = strcmp(norm, "LayerNorm") == 0;
-    m->qk_norm = m->qk_norm && !m->kv_lora_rank; /* there it names the norms that latent attention always has */
-    r->facts->table_sharded = true;              /* not known to be left out */
+    m->qk_norm = m->qk_norm && !m->kv_lora_rank; /* there it refers to the norms that latent attention always has */
+    r->facts->table_sharded = true;              /* not known to be absent */
     return status ? status : read_activation(r);
 }
 
-/* Does the data set hand a mask to the model? */
+/* Does the data set pass a mask to the model? */
 static bool data_has_mask(const reader *r)
 {
     const ek__node *data = ek__get(r->file->root, "train_dataset");
@@ -428,7 +428,7 @@ static bool data_has_mask(const reader *r)
     return false;
 }
 
-/* The framework refuses these when it builds the model. */
+/* The framework rejects these when it builds the model. */
 static ek_status check_attention(const reader *r, bool by_documents)
 {
     static const char *const keys[] = {"use_ring_attention", "use_eod_attn_mask_compression"};
@@ -446,7 +446,7 @@ static ek_status check_attention(const reader *r, bool by_documents)
     return EK_OK;
 }
 
-/* The switches that decide about the mask, but for those that the class does not know. */
+/* The switches for the mask, without those that the class does not know. */
 static ek_status read_mask_switches(const reader *r, bool *by_documents)
 {
     const switch_of switches[] = {{"use_ring_attention", &r->facts->ring},
@@ -464,9 +464,9 @@ static ek_status read_mask_switches(const reader *r, bool *by_documents)
     return status;
 }
 
-/* Which mask the attention gets: LlamaModel, ChatGLM2Model and TelechatModel of r1.5, GPTModel of the newer ones
- * (construct). Ring attention of Llama's models makes none; a compressed one is a constant; the data's takes the place
- * of the model's, in the older ones of a compressed one too, unless that is by documents (end-of-document tokens). */
+/* Find the attention's mask: LlamaModel, ChatGLM2Model and TelechatModel of r1.5, GPTModel of the newer ones
+ * (construct). Ring attention of Llama's models makes none; a compressed mask is a constant; the data's mask replaces
+ * the model's, in the older models also a compressed one, unless that is per document (end-of-document tokens). */
 static ek_status read_mask(const reader *r)
 {
     ek_job_model *m = &r->job->model;
@@ -524,7 +524,7 @@ static ek_status parse_type(const reader *r, const ek__node *node, ek_dtype *out
     return status ? status : ek__fail_at(r->in, node, "is '%s', which is no number format here; %s", text, advice);
 }
 
-/* Under one of its names, else as `otherwise` says. */
+/* Under one of its names, or `otherwise`. */
 static ek_status read_type(const reader *r, const char *const *name, ek_dtype otherwise, ek_dtype *out)
 {
     const ek__node *node = ek__mf_find(r->file->model, name);
@@ -532,9 +532,9 @@ static ek_status read_type(const reader *r, const char *const *name, ek_dtype ot
     return node ? parse_type(r, node, out) : EK_OK;
 }
 
-/* The format in which x and x + attention are kept. LlamaConfig casts its sums back to compute type, whatever
- * residual_dtype says; TeleChat keeps them in its res_dtype. Where LlamaConfig gets that key, which it does not know,
- * it is taken as meant: so the published dry run of such a file is reproduced best. */
+/* The format in which x and x + attention are kept. LlamaConfig casts its sums back to compute type for any
+ * residual_dtype; TeleChat keeps them in its res_dtype. LlamaConfig does not know res_dtype, but if a file sets it, it
+ * is applied: this reproduces the published dry run of such a file best. */
 static ek_status read_residual(const reader *r)
 {
     ek_dtype *residual = &r->job->types.residual;
@@ -668,7 +668,7 @@ static ek_status read_newer_experts(const reader *r)
     return status;
 }
 
-/* Without experts nothing of them is left, whatever else the file says of them. */
+/* Without experts their other settings are reset, for any values in the file. */
 static ek_status read_experts(const reader *r)
 {
     ek_job_model *m = &r->job->model;

@@ -1,11 +1,10 @@
-/* One part of a training YAML of MindFormers: the degrees, the shapes of a piece of a sequence, or the pipeline. Only
- * the sections that a part is in are looked at, so a file may lack the others or have them wrong. The keys themselves
- * are read where whole jobs have them read; what must be stated here, and has a default there, is the tensor-parallel
- * ranks and the sequences of a micro-batch. */
+/* Reads one part of a training YAML of MindFormers: the degrees, the shapes of a sequence piece, or the pipeline. Only
+ * the sections of that part are read, so others may be absent or wrong. The keys are read by the same code as for whole
+ * jobs, but here the tensor-parallel ranks and the sequences of a micro-batch are required and have no default. */
 #include "evenkeel/layers.h"
 #include "job/mindformers.h"
 
-/* The product cannot overflow: it is looked at after each factor, which is at most EK_MAX_RANKS. */
+/* The product cannot overflow: it is checked after each factor, which is at most EK_MAX_RANKS. */
 static ek_status check_devices(const ek__in *in, const ek__node *at, const ek_job_parallel *p)
 {
     const int factor[] = {p->data, p->tensor, p->context, p->pipeline};
@@ -35,7 +34,7 @@ static ek_status read_devices(const ek__in *in, ek__mf_sections *file, ek_job *j
     return check_devices(in, file->parallel_config, &job->parallel);
 }
 
-/* Pieces run interleaved, so the switch for that must be one. */
+/* Pieces run interleaved, so this switch must be on. */
 static ek_status check_interleave(const ek__in *in, ek__mf_sections *file)
 {
     bool on = false;

@@ -1,5 +1,5 @@
-/* Reads which layers and recomputation a training YAML gives every stage, as MindFormers r1.5 reads it. The keys lie in
- * four sections, and nothing else of the file is looked at; a list may be a word, one number a stage, or one list a
+/* Reads the layers and recomputation of every stage from a training YAML, as MindFormers r1.5 does. The keys are in
+ * four sections, and the rest of the file is ignored; a list may be a word, one number per stage, or one list per
  * chunk. */
 #include "job/mindformers_pipeline.h"
 
@@ -13,7 +13,7 @@
 #include "evenkeel/schedule.h"
 #include "schedule/frameworks.h"
 
-/* A reading in progress; `out` is handed over only when all of it is right. */
+/* A reading in progress; `out` is passed on only if all of it is valid. */
 typedef struct reader {
     ek__in in;
     const ek__node *root, *model;    /* model.model_config */
@@ -31,7 +31,7 @@ bool ek__mf_has_degrees(const ek__config_tree *doc)
 bool ek__mf_is_pattern_list(const ek__node *node)
 {
     const ek__node *first = node && node->kind == EK__LIST ? node->first : NULL;
-    double number; /* with a fraction it is a wrong count, no name */
+    double number; /* with a fraction it is a wrong count, not a name */
     return first && first->kind == EK__SCALAR && (first->quoted || !ek__text_is_number(first->text, &number)) &&
            !ek__node_is_bool(first, NULL);
 }
@@ -44,7 +44,7 @@ void ek__mf_pipeline_clear(ek__mf_pipeline *pipeline)
 
 /* ---- sizes ---- */
 
-/* A whole number from 1 to `max` below a key; when there is none *out stays. */
+/* An integer from 1 to `max` below a key; *out does not change if it is absent. */
 static ek_status read_count(const ek__in *in, const ek__node *map, const char *key, int max, const char *advice,
                             int *out)
 {
@@ -219,7 +219,7 @@ static ek_status read_offset(reader *r)
     return EK_OK;
 }
 
-/* A count of recomputed layers, or a word for none and all; `all` is cut to what is there later. */
+/* A count of recomputed layers, or a word for none and all; `all` is cut to the existing layers later. */
 static ek_status read_entry(reader *r, const ek__node *node, int *out)
 {
     bool yes;
@@ -239,7 +239,7 @@ static int layers_of(const ek_plan *plan, int chunk, int stage)
     return n;
 }
 
-/* The framework takes counts beyond the layers there are in silence. The first of a list is told of. */
+/* The framework silently accepts counts above the number of layers. The first one of a list is reported. */
 static void warn_of_cut(const reader *r, const ek__node *entry, int chunk, int stage, int value, bool *told)
 {
     int there = layers_of(&r->out.plan, chunk, stage);
@@ -251,7 +251,7 @@ static void warn_of_cut(const reader *r, const ek__node *entry, int chunk, int s
     *told = true;
 }
 
-/* `count` layers of a stage go to its chunks in turn, each up to its layers. */
+/* `count` layers of a stage are distributed to its chunks in order, each up to its layers. */
 static void deal(const ek_plan *plan, int stage, int count, int *out)
 {
     int p = plan->n_stages, placed = -1;
@@ -266,7 +266,7 @@ static void deal(const ek_plan *plan, int stage, int count, int *out)
     }
 }
 
-/* One list into out[v][p], cut to the layers there are. */
+/* One list into out[v][p], cut to the existing layers. */
 static ek_status read_list(reader *r, const ek__node *node, int *out)
 {
     const ek_plan *plan = &r->out.plan;
@@ -296,7 +296,7 @@ static ek_status read_list(reader *r, const ek__node *node, int *out)
     return status;
 }
 
-/* Patterns, each with its own list: what most of them select counts. */
+/* Patterns with their own lists: the largest list counts. */
 static ek_status read_patterns(reader *r, const ek__node *map, int *out)
 {
     int n = r->out.plan.n_stages * r->out.plan.n_chunks;
@@ -329,7 +329,7 @@ static ek_status read_recompute(reader *r, const ek__node *config, const char *k
         return read_patterns(r, node, out);
     if (!ek__mf_is_pattern_list(node))
         return read_list(r, node, out);
-    /* Patterns alone hold for every layer. */
+    /* Patterns without counts apply to every layer. */
     memcpy(out, plan->layers, (size_t)(plan->n_stages * plan->n_chunks) * sizeof *out);
     return EK_OK;
 }
@@ -380,7 +380,7 @@ ek_status ek__mf_pipeline_read(const ek__config_tree *doc, const ek_listener *li
 
 ek_status ek__mf_offset(const ek__in *in, const ek__node *model_config, int n_layers, const ek_plan *plan)
 {
-    /* The plan's arrays are written, the plan itself is not: a shallow copy does. */
+    /* The plan's arrays are written, the plan itself is not: a shallow copy is sufficient. */
     reader r = {.in = *in, .model = model_config, .out = {.plan = *plan, .n_layers = n_layers}};
     return read_offset(&r);
 }

@@ -1,6 +1,6 @@
-/* Reads where the layers of a training YAML of MindFormers sit and what they recompute. Sizes, offsets and lists go
- * through the reader of the pipeline's settings; here every pattern of recompute_config keeps its own list, which a
- * plan cannot. */
+/* Reads the places of layers in a training YAML of MindFormers and their recomputation. Sizes, offsets and lists are
+ * read by the reader of the pipeline's settings; here every pattern of recompute_config has its own list, which a plan
+ * does not. */
 #include <stdlib.h>
 #include <string.h>
 
@@ -37,12 +37,12 @@ static void note_list(const list_reader *r, const ek__node *node)
         ek__job_note(r->job, "lists");
 }
 
-/* Counts alone: for the default patterns. Excluded patterns have no default. */
+/* Counts without patterns: for the default patterns. Excluded patterns have no default. */
 static ek_status read_counts(const list_reader *r, const ek__node *node)
 {
     ek_status status = ek__mf_list(r->in, &r->job->plan, node, r->list);
     note_list(r, node);
-    /* Without flash attention, scores are recomputed in every layer as soon as there is a list, be it of zeros. */
+    /* Without flash attention, scores are recomputed in every layer as soon as there is a list, even one of zeros. */
     bool counts = r->kind == EK_PATTERN_SELECT && node->kind == EK__LIST && !r->job->model.flash_attention;
     if (status || (!counts && !any(r->list, &r->job->plan)))
         return status;
@@ -54,7 +54,7 @@ static ek_status read_counts(const list_reader *r, const ek__node *node)
     return status;
 }
 
-/* Patterns alone hold for every layer. */
+/* Patterns without counts apply to every layer. */
 static ek_status read_names(const list_reader *r, const ek__node *node)
 {
     char text[256];

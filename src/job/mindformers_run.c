@@ -1,14 +1,14 @@
-/* How a step of a MindFormers job runs. A graph of MindSpore has its collectives on streams of their own, so gradients
- * are reduced behind the backward pass and shared weights gathered behind the forward pass, group by group (assumed: no
- * page says how far). What more overlaps is switched on in a JSON file of its own (parallel_speed_up_json_path), whose
- * keys were renamed once. */
+/* Sets how a step of a MindFormers job runs. MindSpore's graphs have separate streams for collectives, so gradients are
+ * reduced during the backward pass and sharded weights gathered during the forward pass, group by group (assumed: not
+ * documented how far). Further overlaps are enabled in a separate JSON file (parallel_speed_up_json_path); its keys
+ * were renamed once. */
 #include <stddef.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "job/mindformers.h"
 
-/* Of the collectives that MindSpore fuses by size: its documented threshold where none is given. */
+/* For collectives that MindSpore fuses by size: the documented threshold if none is given. */
 enum { FUSION_MB = 64 };
 
 /* ---- the file of switches ---- */
@@ -22,7 +22,7 @@ static const struct {
     {"enable_opt_shard_comm_opt", "computation_allgather_overlap", offsetof(ek_job_run, overlap_weights)},
 };
 
-/* Switches that are on; one that is off leaves the run as it is. */
+/* Switches that are on; one that is off does not change the run. */
 static ek_status read_switches(const ek__in *in, const ek__node *map, ek_job_run *run)
 {
     static const char *const levels[] = {"compute_communicate_fusion_level", "computation_communication_fusion_level",
@@ -88,7 +88,7 @@ static ek_status read_fusion(const ek__in *in, const ek__mf_sections *file, cons
     return status;
 }
 
-/* Gradients are reduced as they leave the cast of the weight (gradient_fp32_sync, the default), or before it. */
+/* Gradients are reduced after the cast of the weight (gradient_fp32_sync, the default), or before it. */
 static ek_status read_reduced(const ek__in *in, const ek__mf_sections *file, const ek_job *job, int *bytes)
 {
     bool after_cast = true;
@@ -101,7 +101,7 @@ static ek_status read_reduced(const ek__in *in, const ek__mf_sections *file, con
 
 /* ---- launches and the optimizer ---- */
 
-/* 0 or GRAPH_MODE, which is also what holds without the key; 1 or PYNATIVE_MODE. */
+/* 0 or GRAPH_MODE, which is also the default; 1 or PYNATIVE_MODE. */
 static ek_status read_launch(const ek__in *in, const ek__mf_sections *file, ek_launch *out)
 {
     const ek__node *mode = file->context ? ek__get(file->context, "mode") : NULL;
@@ -117,7 +117,7 @@ static ek_status read_launch(const ek__in *in, const ek__mf_sections *file, ek_l
     return EK_OK;
 }
 
-/* AdamW is made of many operators unless it says use_fused. */
+/* AdamW consists of many operators unless use_fused is set. */
 static ek_status read_optimizer(const ek__in *in, const ek__mf_sections *file, ek_job_run *run)
 {
     const ek__node *section = NULL;
@@ -133,7 +133,7 @@ static ek_status read_optimizer(const ek__in *in, const ek__mf_sections *file, e
 
 /* ---- data ---- */
 
-/* An entry of dataset_strategy, [8, 1]: parts of each axis of an input. False where it is none, or has more axes. */
+/* An entry of dataset_strategy, [8, 1]: parts of each axis of an input. False if it is not one, or has more axes. */
 static bool read_cut(const ek__node *entry, const ek__node *data, int *cut)
 {
     if (entry->kind != EK__LIST || entry->n < 1 || entry->n > EK_MAX_INPUT_AXES)
@@ -142,13 +142,13 @@ static bool read_cut(const ek__node *entry, const ek__node *data, int *cut)
     for (int i = 0; axis; axis = axis->next, i++) {
         if (!ek__node_is_int(axis, &cut[i]) || cut[i] < 1)
             return false;
-        if (axis->original && axis->original == data) /* is written with it */
+        if (axis->original && axis->original == data) /* is written together with it */
             cut[i] = -1;
     }
     return true;
 }
 
-/* How inputs are cut, as far as it is written in a way that is known; `lint` says what is wrong with it. */
+/* The cuts of inputs, if written in a known form; `lint` reports errors in it. */
 static ek_status read_data(const ek__in *in, const ek__mf_sections *file, ek_job_run *run)
 {
     ek_status status = file->parallel ? ek__mf_bool(in, file->parallel, "full_batch",

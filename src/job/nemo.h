@@ -1,4 +1,5 @@
-/* job/nemo.h - the keys of NeMo's and Megatron-Bridge's YAML as arguments of Megatron-LM, under which both run. */
+/* job/nemo.h - the keys of NeMo's and Megatron-Bridge's YAML as arguments of Megatron-LM, since both run Megatron
+ * Core. */
 #ifndef EK_JOB_NEMO_H
 #define EK_JOB_NEMO_H
 

@@ -1,6 +1,6 @@
-/* The keys of NeMo 1 (model, trainer) and of Megatron-Bridge (model, train, ddp, optimizer, ...) and what they are
- * called as arguments of Megatron-LM. Sources: megatron_gpt_config.yaml and megatron_base_model.py of NeMo 1;
- * ConfigContainer, GPTModelProvider and TransformerConfig of Megatron-Bridge and Megatron Core. */
+/* Maps the keys of NeMo 1 (model, trainer) and of Megatron-Bridge (model, train, ddp, optimizer, ...) to arguments of
+ * Megatron-LM. Sources: megatron_gpt_config.yaml and megatron_base_model.py of NeMo 1; ConfigContainer,
+ * GPTModelProvider and TransformerConfig of Megatron-Bridge and Megatron Core. */
 #include "job/key_rows.h"
 #include "job/nemo.h"
 

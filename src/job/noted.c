@@ -1,4 +1,4 @@
-/* Settings that are noted because they bind others: the list of their names, and which of them a file has. */
+/* Lists the settings that are recorded because they constrain others, and finds which of them a file has. */
 #include <assert.h>
 #include <stdint.h>
 #include <string.h>
@@ -67,7 +67,7 @@ const char *const ek__job_noted[] = {
     NULL,
 };
 
-/* Is a key the name, whichever way it writes its dashes? */
+/* Does a key equal the name, with any kind of dashes? */
 static bool is_name(const char *key, const char *name)
 {
     for (; *key && *name; key++, name++)

@@ -1,7 +1,7 @@
-/* What the command line says instead of a job's file. Degrees are put in by the file's reader, since what follows from
- * them (how the table is cut, whether gradients are summed) is the framework's; here the layers are spread anew where
- * the file's lists no longer fit, and what needs no framework is replaced. Nothing is guessed: a list that counted
- * layers of other stages is dropped and said to be. */
+/* Applies the overrides of the command line to a job. The file's reader sets the degrees, since their effects (cuts of
+ * the table, sums of gradients) depend on the framework; here the layers are spread again if the file's lists no longer
+ * fit, and settings independent of the framework are replaced. Nothing is guessed: a list that counted layers of other
+ * stages is dropped with a warning. */
 #include <stdlib.h>
 #include <string.h>
 
@@ -81,7 +81,7 @@ static void report_dropped(const ek__job_source *source, const ek_plan *was, con
              now->n_stages, now->n_chunks);
 }
 
-/* Patterns that held for all layers or none do so in the new plan; the others go. */
+/* Patterns for all layers or none stay so in the new plan; others are dropped. */
 static ek_status move_patterns(const ek__job_source *source, const ek_plan *was, ek_job *job)
 {
     for (int i = 0; i < job->n_patterns;) {
@@ -125,7 +125,7 @@ static ek_status spread_anew(const ek__job_source *source, int n_chunks, ek_job 
     ek_status status = ek__job_spread(job, n_chunks, source->err);
     if (status || was.n_stages == 0) {
         if (status)
-            job->plan = was; /* what the patterns' lists go with */
+            job->plan = was; /* the layers that the patterns' lists belong to */
         return status;
     }
     const ek_plan *now = &job->plan;
@@ -145,7 +145,7 @@ static ek_status spread_anew(const ek__job_source *source, int n_chunks, ek_job 
 
 /* ---- the order of the chunks ---- */
 
-/* From a wrapped order to a V or back: every second row runs the other way. */
+/* From a wrapped order to a V or back: every second row is reversed. */
 static void turn_rows(const ek_plan *plan, int *list)
 {
     for (int row = 1; row < plan->n_chunks; row += 2)
@@ -156,9 +156,9 @@ static void turn_rows(const ek_plan *plan, int *list)
         }
 }
 
-/* Megatron is told its layers in the order of the model, so with a schedule that places chunks otherwise (a V for
+/* Megatron's lists of layers are in the order of the model, so with a schedule that places chunks differently (a V for
  * interleaved) each part of the model keeps its layers, and multi-token prediction stays at the end. The lists of the
- * other frameworks are by stage and chunk and stay as they are. */
+ * other frameworks are by stage and chunk and do not change. */
 static void follow_placement(const ek_schedule *was, ek_job *job)
 {
     ek_placement from = was ? was->placement : EK_PLACE_WRAP, to = job->schedule->placement;
@@ -172,7 +172,7 @@ static void follow_placement(const ek_schedule *was, ek_job *job)
         turn_rows(plan, job->pattern[i].layers);
 }
 
-/* A schedule that is usual for the file's chunks gives way to what is usual for the new ones. */
+/* The default schedule of the file's chunks is replaced by the default of the new ones. */
 static void choose_schedule(const ek_job_overrides *overrides, int file_chunks, ek_job *job)
 {
     const ek_schedule *usual = ek_schedule_default(file_chunks ? file_chunks : 1, false);
@@ -237,7 +237,7 @@ ek_status ek__job_override(const ek__job_source *source, const ek_job_overrides 
     if (overrides->schedule)
         job->schedule = overrides->schedule;
     if (overrides->pipeline == 1 && !overrides->n_chunks)
-        n_chunks = 1; /* chunks of one stage are all of the model */
+        n_chunks = 1; /* the chunks of a single stage are the whole model */
     ek_status status = EK_OK;
     bool anew = !file_chunks || job->plan.n_stages != job->parallel.pipeline || file_chunks != n_chunks ||
                 sum(job->plan.layers, n_cells(&job->plan)) != n_layers;

@@ -1,6 +1,6 @@
-/* Shapes of public models: one table, since tables of measured runs name models and print few of their sizes. Each line
- * says where the shape is published. A name is found by its letters and
- * digits inside a longer one ("finetune_baichuan2_7b_lora"), the longest such name. */
+/* Shapes of public models in one table, since published tables of runs name models and print few of their sizes. Each
+ * line names the source of the shape. A name is found by its letters and digits inside a longer one
+ * ("finetune_baichuan2_7b_lora"), the longest such name. */
 #include <string.h>
 
 #include "base/c_locale.h"
@@ -126,7 +126,7 @@ const ek_public_model *ek_public_models(int *n)
     return models;
 }
 
-/* Letters and digits alone, small. */
+/* Only letters and digits, in lower case. */
 static void squeeze(const char *text, size_t size, char *out)
 {
     size_t n = 0;

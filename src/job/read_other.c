@@ -1,4 +1,4 @@
-/* A file that a training file names beside it. */
+/* Reads another file that a training file names. */
 #include <stdio.h>
 #include <sys/stat.h>
 
@@ -17,7 +17,7 @@ ek_status ek__job_read_other(const ek__job_source *source, const char *name, ek_
     int n = snprintf(path, sizeof path, "%s%s", *name == '/' ? "" : source->folder, name);
     bool fits = n > 0 && (size_t)n < sizeof path;
     if (fits && stat(path, &file) == 0 && !S_ISREG(file.st_mode))
-        snprintf(why.message, sizeof why.message, "it is no file"); /* a pipe would be waited for */
+        snprintf(why.message, sizeof why.message, "it is no file"); /* reading a pipe would block */
     else if (fits)
         status = ek__config_read(path, out, &why);
     if (status == EK_ERR_MEMORY)

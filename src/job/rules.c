@@ -1,5 +1,5 @@
-/* The rules of a job: what cannot be derived from its file. One table has a line for each rule, so that the names which
- * `--rule` and calibration know, what they may hold and how they are printed stand in one place. */
+/* The rules of a job: settings that cannot be derived from its file. One table has a line for each rule, so that the
+ * names for `--rule` and calibration, the allowed values and their printing are in one place. */
 #include <inttypes.h>
 #include <math.h>
 #include <stddef.h>
@@ -24,8 +24,8 @@ typedef struct rule {
     const char *const *words; /* of WORD, max + 1 of them */
 } rule;
 
-/* In the order of ek_rules: X(name, type, least, most, words, what it rests on, values that it may have where it is
- * assumed, what it is). */
+/* In the order of ek_rules: X(name, type, minimum, maximum, words, basis, possible values if it is assumed,
+ * description). */
 #define RULES(X)                                                                                                       \
     X(weight_gather, WORD, 0, 2, gather_name, "assumed", "step,layer",                                                 \
       "when weights gathered from shards are alive: step, layer, none")                                                \
@@ -86,7 +86,7 @@ const char *const *const ek_rule_alternatives = ek__rule_alternatives;
 static const rule rules_of[] = {RULES(LINE)};
 enum { N_RULES = sizeof rules_of / sizeof *rules_of };
 
-/* What MindFormers' graph keeps and what it frees, and the allocator of MindSpore: docs/models.md. */
+/* Saved and freed tensors of MindFormers' graph, and the allocator of MindSpore: docs/models.md. */
 static const ek_rules mindformers = {
     .weight_gather = EK_GATHER_STEP,
     .token_order_copy = true,
@@ -102,11 +102,11 @@ static const ek_rules mindformers = {
     .page_bytes = INT64_C(2) << 20,
 };
 
-/* Megatron keeps its weights whole in compute type (the distributed optimizer shards states only), and of a gathered
- * activation the rank's own part. Its flash attention keeps one logarithm of a sum per head and token. Two fp32 buffers
- * in the loss are assumed: the logits cast to fp32 and their exponentials. Its matrices are TransformerEngine's, which
- * keeps a stand-in for the gradient of each shape of weight, and of weights in 8 bits copies for the forward and the
- * backward pass (devices before Blackwell, and scales of blocks, want them turned over). TransformerEngine and PyTorch
+/* Megatron keeps its weights whole in compute type (the distributed optimizer shards only states), and the rank's own
+ * part of a gathered activation. Its flash attention keeps one logarithm of a sum per head and token. Two fp32 buffers
+ * in the loss are assumed: the logits cast to fp32 and their exponentials. Its matrix products are TransformerEngine's,
+ * which keeps a placeholder for the gradient of each shape of weight, and copies of 8-bit weights for the forward and
+ * the backward pass (devices before Blackwell, and block scales, need them transposed). TransformerEngine and PyTorch
  * give cuBLAS a workspace of 32 MiB each on devices from Hopper on (4 and 8 MiB before). */
 static const ek_rules megatron = {
     .weight_gather = EK_GATHER_NONE,
@@ -129,10 +129,10 @@ static const ek_rules megatron = {
     .page_bytes = INT64_C(2) << 20,
 };
 
-/* PyTorch's own modules: weights are gathered layer by layer in compute type (FSDP2), what tensor parallelism gathers
- * is kept whole, and each weight's gradient is a tensor until it is reduced. A loss that is not compiled has two fp32
- * buffers forward, the logits and their logarithm, and three backward, the logarithm and two gradients; over tensor
- * parallel ranks the reader says four. cuBLAS has the workspace that PyTorch gives it. */
+/* PyTorch's own modules: weights are gathered layer by layer in compute type (FSDP2), activations gathered by tensor
+ * parallelism are kept whole, and each weight's gradient is a tensor until it is reduced. A loss that is not compiled
+ * has two fp32 buffers forward, the logits and their logarithm, and three backward, the logarithm and two gradients;
+ * over tensor parallel ranks the reader sets four. cuBLAS uses the workspace from PyTorch. */
 static const ek_rules torchtitan = {
     .weight_gather = EK_GATHER_LAYER,
     .gather_after_cast = true,
@@ -188,7 +188,7 @@ static bool parse_word(const rule *r, const char *text, double *value)
     return false;
 }
 
-/* A number, for bytes with K, M or G of 1024 behind it. */
+/* A number; bytes may have the suffix K, M or G (powers of 1024). */
 static bool parse_number(const rule *r, const char *text, double *value)
 {
     char number[64];
@@ -258,7 +258,7 @@ static int find(const char *name, size_t n)
     return -1;
 }
 
-/* What a rule may hold, for messages. */
+/* The allowed values of a rule, for messages. */
 static void describe(const rule *r, char *out, size_t size)
 {
     int n = snprintf(out, size, r->type == SWITCH ? "yes or no" : "one of");

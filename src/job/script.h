@@ -1,4 +1,4 @@
-/* job/script.h - a launch script that is being changed: its words, and the changes noted so far. */
+/* job/script.h - edits a launch script: its words, and the recorded changes. */
 #ifndef EK_JOB_SCRIPT_H
 #define EK_JOB_SCRIPT_H
 
@@ -11,8 +11,8 @@ typedef struct ek__script {
     ek__job_source source;
     ek__arguments a;
     ek__splices splices;
-    bool *gone;   /* [file->size] bytes that go with arguments that are dropped */
-    bool *anchor; /* [file->size] new arguments are added here, so that the line stays */
+    bool *gone;   /* [file->size] bytes to delete with dropped arguments */
+    bool *anchor; /* [file->size] new arguments are added here, so that the line is kept */
     ek_error *err;
 } ek__script;
 
@@ -21,19 +21,20 @@ typedef struct ek__bytes {
     size_t at, end;
 } ek__bytes;
 
-/* The value of the word in `word`, which may have quotes around it, is written there: itself, or of a word that is
- * nothing but a variable ($TP, "${TP}", ${TP:-2}) what the variable is assigned, through any number of variables. With
- * `alone` only variables that nothing else in the script refers to are followed.
- * @param use  byte of the word, above which assignments count
- * @return false where no place holds it: the output of a command, a sum, several assignments */
+/* Find the place of the value of the word in `word`, which may be quoted: the word itself or, if it consists of a
+ * variable ($TP, "${TP}", ${TP:-2}), the assigned value, through any number of variables. With `alone`, only variables
+ * without other uses in the script are followed.
+ * @param use  byte of the word; earlier assignments count
+ * @return false if it has no single place: the output of a command, a sum, several assignments */
 bool ek__script_place(const ek__script *s, ek__bytes word, bool alone, ek__bytes *out);
 
-/* Is the word nothing but a variable that the script does not assign, without a default? *name: where its name is. */
+/* Does the word consist of a variable that the script does not assign, without a default? *name: the place of its
+ * name. */
 bool ek__script_environment(const ek__script *s, ek__bytes word, ek__bytes *name);
 
-/* Have the script start n ranks: the nodes where whole ones do, else ranks of a node, wherever they are written. Does
- * nothing to a script that says neither. *said: its launcher now says how many, perhaps as the default of a variable of
- * the environment. @return EK_OK or EK_ERR_MEMORY */
+/* Change the script to start n ranks: the number of nodes if whole nodes suffice, otherwise the ranks of a node, at
+ * every place. Does not change a script without either. *said: its launcher now has the number, perhaps as the default
+ * of an environment variable. @return EK_OK or EK_ERR_MEMORY */
 ek_status ek__script_set_ranks(ek__script *s, int64_t n, bool *said);
 
 /* A word without the quotes around it. */

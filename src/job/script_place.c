@@ -1,5 +1,5 @@
-/* Where in a script a value is written that a word only refers to. Assignments are those that the reading of the script
- * found (job/arguments.h), so that both agree on which of them counts. */
+/* Finds the place in a script where the value of a word is assigned. Uses the assignments found by the reader
+ * (job/arguments.h), so that both use the same one. */
 #include "job/script.h"
 
 #include <string.h>
@@ -27,7 +27,7 @@ ek__bytes ek__script_unquoted(const ek__script *s, ek__bytes b)
     return b;
 }
 
-/* A word that is nothing but a variable: its name, and of ${NAME:-VALUE} the value. */
+/* A word that consists of a variable: its name, and the value of ${NAME:-VALUE}. */
 typedef struct reference {
     ek__bytes name, fallback; /* empty: none */
 } reference;
@@ -64,7 +64,7 @@ static bool is_assigned_at(const ek__script *s, const char *name, size_t n, size
     return false;
 }
 
-/* How often a name stands in the script but in its own assignments and comments. */
+/* The number of occurrences of a name in the script, without its assignments and comments. */
 static int count_mentions(const ek__script *s, const char *name, size_t n)
 {
     const char *text = s->file->text;
@@ -81,7 +81,7 @@ static int count_mentions(const ek__script *s, const char *name, size_t n)
     return found;
 }
 
-/* The only assignment of a name, NULL: there are none or several. */
+/* The only assignment of a name, NULL: none or several. */
 static const ek__assignment *only_assignment(const ek__script *s, const char *name, size_t n)
 {
     const ek__assignment *found = NULL;
@@ -108,7 +108,7 @@ static bool place_of_variable(const ek__script *s, const reference *r, bool alon
     if (itself)
         return r->fallback.end > r->fallback.at && place_at(s, r->fallback, alone, depth + 1, out);
     if (a) {
-        ek__bytes value = {a->at + n + 1, a->end}; /* behind the '=' */
+        ek__bytes value = {a->at + n + 1, a->end}; /* after the '=' */
         return text[a->at + n] == '=' && text[value.at] != '(' && place_at(s, value, alone, depth + 1, out);
     }
     if (variable >= 0 && s->a.words.variable[variable].comment_at > 0) { /* Slurm's */
@@ -122,7 +122,7 @@ static bool place_of_variable(const ek__script *s, const reference *r, bool alon
     return !assigned && r->fallback.end > r->fallback.at && place_at(s, r->fallback, alone, depth + 1, out);
 }
 
-/* Does the text mean itself to a shell? */
+/* Is the text literal to a shell? */
 static bool is_plain(const char *text, ek__bytes b)
 {
     for (size_t i = b.at; i < b.end; i++)

@@ -1,5 +1,6 @@
-/* How many ranks a script starts, changed. They are nodes times ranks of a node, which launchers and scripts write in a
- * handful of ways; the reader of the script (job_megatron.c, read_world()) looks for the same ones in the same order.
+/* Changes the number of ranks that a script starts. It is nodes times ranks of a node, which launchers and scripts
+ * write in a few ways; the reader of the script (job_megatron.c, read_world()) searches the same ones in the same
+ * order.
  */
 #include "job/script.h"
 
@@ -10,8 +11,8 @@
 /* A number of the script. */
 typedef struct number {
     ek__bytes at;
-    int64_t value;  /* 0: there is none that is known */
-    ek__bytes name; /* of the variable of the environment that says it; empty: none */
+    int64_t value;  /* 0: unknown */
+    ek__bytes name; /* of its environment variable; empty: none */
 } number;
 
 static int64_t value_at(const ek__script *s, ek__bytes b)
@@ -73,7 +74,7 @@ static number first_of(const ek__script *s, const char *argument, const char *co
     return n;
 }
 
-/* A number where there is one, and as the default of a variable of the environment: ${NNODES:-4}. */
+/* A number, if there is one, also as the default of an environment variable: ${NNODES:-4}. */
 static ek_status add(ek__script *s, const number *n, int64_t value)
 {
     const int name = (int)(n->name.end - n->name.at);
@@ -88,7 +89,7 @@ static ek_status add(ek__script *s, const number *n, int64_t value)
     return text ? ek__splice_add(&s->splices, n->at.at, n->at.end, text, s->err) : ek__no_memory(s->err);
 }
 
-/* A launcher that starts one node is told of more beside the ranks of one. */
+/* For a launcher of one node, the number of nodes is added next to the ranks of a node. */
 static ek_status add_nodes(ek__script *s, int64_t n)
 {
     for (int i = s->a.words.n - 1; i >= 0; i--) {
@@ -104,7 +105,7 @@ static ek_status add_nodes(ek__script *s, int64_t n)
     return EK_OK;
 }
 
-/* The most ranks of a node that are no more than before and have whole nodes. */
+/* The largest number of ranks of a node that is not above the old one and gives whole nodes. */
 static int64_t ranks_of_node(int64_t before, int64_t all)
 {
     int64_t n = before < all ? before : all;
@@ -120,7 +121,7 @@ static bool is_said(const number *n)
 
 ek_status ek__script_set_ranks(ek__script *s, int64_t n, bool *said)
 {
-    enum { USUAL = 8 }; /* ranks of a node where only the environment says them */
+    enum { USUAL = 8 }; /* ranks of a node if only the environment has them */
     static const char *const of_node[] = {"GPUS_PER_NODE",
                                           "NPUS_PER_NODE",
                                           "NPROC_PER_NODE",
@@ -133,7 +134,7 @@ ek_status ek__script_set_ranks(ek__script *s, int64_t n, bool *said)
     const number per_node = first_of(s, "nproc_per_node", of_node), nodes = first_of(s, "nnodes", of_nodes),
                  workers = in_launcher(s, "worker_num");
     const bool one = !ek__argument_given(&s->a, "nnodes") && ek__argument_given(&s->a, "nproc_per_node") &&
-                     !is_said(&nodes) && workers.value == 0; /* as a launcher takes it */
+                     !is_said(&nodes) && workers.value == 0; /* in the launcher's format */
     const int64_t usual = per_node.value > 0 ? per_node.value : USUAL;
     const int64_t here = is_said(&per_node) && (is_said(&nodes) || one) ? ranks_of_node(usual, n) : n;
     *said = is_said(&workers) || (is_said(&per_node) && (is_said(&nodes) || one));

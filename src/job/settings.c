@@ -1,4 +1,4 @@
-/* Settings of a changed job: by the framework's writer, and as one text to paste. */
+/* Finds the settings of a changed job with the framework's writer, and formats them as one text to paste. */
 #include "job/settings.h"
 
 #include <assert.h>
@@ -30,7 +30,7 @@ typedef struct writer {
 
 static void print(writer *w, const char *format, ...) __attribute__((format(printf, 2, 3)));
 
-/* Whole or not at all, so that nothing that is half there is pasted. */
+/* Whole or not at all, so that no partial text is pasted. */
 static void print(writer *w, const char *format, ...)
 {
     size_t room = w->size - w->used;
@@ -48,8 +48,7 @@ static void print(writer *w, const char *format, ...)
     }
 }
 
-/* Keys of YAML are separated by commas, and one whose section is the same as before needs no section in those of the
- * degrees, which have many keys. */
+/* Keys of YAML are separated by commas, and a degree's key in the same section as the one before omits the section. */
 static void write_name(writer *w, const ek__setting *setting)
 {
     const char *between = w->used == 0 ? "" : w->framework == EK_MEGATRON ? " " : ", ", *section = setting->section;
@@ -75,7 +74,7 @@ static void write_setting(writer *w, const ek__setting *setting)
               setting->value);
     if (setting->remark)
         print(w, " (%s)", setting->remark);
-    if (w->too_long) { /* the key goes with its value */
+    if (w->too_long) { /* the key is removed together with its value */
         w->used = before;
         w->text[before] = '\0';
     }
@@ -112,7 +111,7 @@ static void write_all(writer *w, const ek__settings *s)
         memcpy(w->text + w->used, cut, sizeof cut);
 }
 
-/* ---- all of it ---- */
+/* ---- the whole ---- */
 
 ek_status ek__settings_find(const ek_job *was, ek_job *now, ek__settings *out, ek_error *err)
 {

@@ -1,6 +1,6 @@
-/* Settings of Megatron-LM and MindSpeed-LLM as arguments, and of MindSpeed-Core-MS, which has the same names as keys of
- * a YAML. An argument that would contradict a new one, or that would mean other layers now, is told to go. Where it is
- * not said, the data-parallel ranks follow from the launcher's ranks and the micro-batches from the global batch. */
+/* Writes settings of Megatron-LM and MindSpeed-LLM as arguments, and of MindSpeed-Core-MS, which has the same names as
+ * keys of a YAML. An argument that contradicts a new one, or would now mean other layers, is removed. If they are not
+ * set, the data-parallel ranks follow from the launcher's ranks and the micro-batches from the global batch. */
 #include "job/megatron.h"
 #include "job/megatron_run.h"
 #include "job/settings.h"
@@ -12,7 +12,7 @@
 #include <string.h>
 
 enum { LIST = 4096 };
-/* Kinds of sections, for MindSpeed-Core-MS: write_name() has the file's names of them. */
+/* Kinds of sections, for MindSpeed-Core-MS: write_name() has their names in the file. */
 static const char degrees[] = "degrees", training[] = "batches", model[] = "model";
 
 static void write_number(ek__settings *s, const char *section, const char *name, int now, int was)
@@ -28,7 +28,7 @@ static void write_switch(ek__settings *s, const char *section, const char *name,
         ek__settings_put_switch(s, section, name);
 }
 
-/* A switch that was on: an argument goes, a key says so. */
+/* A switch that was on: an argument is removed, a key is set to false. */
 static void write_off(ek__settings *s, const char *section, const char *name, bool now, bool was)
 {
     if (now || !was)
@@ -41,7 +41,7 @@ static void write_off(ek__settings *s, const char *section, const char *name, bo
 
 /* ---- degrees ---- */
 
-/* Micro-batches as the file would have them with the new degrees and nothing else changed; 0: no number. */
+/* Micro-batches of the file if only the degrees were changed; 0: not an integer. */
 static int64_t micro_batches_left(const ek__settings *s)
 {
     const ek_job_parallel *a = &s->was->parallel, *b = &s->now->parallel;
@@ -50,7 +50,7 @@ static int64_t micro_batches_left(const ek__settings *s)
         return a->n_micro_batches;
     if (ek__job_has(s->was, "global-batch-size"))
         return all % at_once == 0 ? all / at_once : 0;
-    /* nothing says it: as many as stages are taken, unless the command line said others */
+    /* not set: the number of stages is assumed, unless the command line gave another */
     bool taken = a->n_micro_batches == a->pipeline;
     return taken ? b->pipeline : 0;
 }
@@ -114,7 +114,7 @@ static void write_states(ek__settings *s)
     ek__settings_drop(s, "attention-backend");
 }
 
-/* ---- how a step runs ---- */
+/* ---- the step ---- */
 
 static void write_buckets(ek__settings *s)
 {
@@ -199,7 +199,7 @@ static void write_layout(ek__settings *s)
     ek__settings_put(s, NULL, cuts[0], "\"%s\"", text);
 }
 
-/* Chunks of stages that all have as many layers, in the words that the file has for them. */
+/* Chunks of stages with equal numbers of layers, in the file's own words. */
 static void write_even(ek__settings *s)
 {
     const ek_plan *plan = &s->now->plan;
@@ -279,7 +279,7 @@ static void write_layers(ek__settings *s)
 
 /* ---- recomputation, of arguments ---- */
 
-/* MindSpeed-LLM's switch that stands beside the others. */
+/* MindSpeed-LLM's switch that is independent of the others. */
 static const char activation[] = "mlp\\.activation_func";
 
 static bool is_active(const ek_job *job, const ek_pattern *pattern)
@@ -295,7 +295,7 @@ static bool has_activation(const ek_job *job)
     return false;
 }
 
-/* Is anything recomputed selectively? What has a switch of its own aside. */
+/* Is anything recomputed selectively, apart from operators with their own switch? */
 static bool is_selective(const ek_job *job)
 {
     for (int i = 0; i < job->n_patterns; i++)
@@ -304,7 +304,7 @@ static bool is_selective(const ek_job *job)
     return false;
 }
 
-/* A pattern that is for some layers only. */
+/* A pattern for only some layers. */
 static bool is_partial(const ek_job *job)
 {
     for (int i = 0; i < job->n_patterns; i++)
@@ -321,7 +321,7 @@ static bool recomputes(const ek_job *job, const char *text)
     return false;
 }
 
-/* Modules all of whose patterns hold, "core_attn moe_act". */
+/* Modules with all of their patterns present, "core_attn moe_act". */
 static const char *modules_of(const ek_job *job, char *text, size_t size)
 {
     const char *const *pattern;
@@ -333,7 +333,7 @@ static const char *modules_of(const ek_job *job, char *text, size_t size)
     return text;
 }
 
-/* The attention's core is what "selective" means without modules. */
+/* Without modules, "selective" means the attention's core. */
 static void write_modules(ek__settings *s)
 {
     char was[128], now[128];
@@ -361,12 +361,12 @@ static bool is_one_rule(const ek_plan *plan, int n)
     return one;
 }
 
-/* Does what the file says of whole layers give the plan's? */
+/* Do the file's settings for whole layers give the plan's layers? */
 static bool is_said(const ek__settings *s)
 {
     const ek_plan *a = &s->was->plan, *b = &s->now->plan;
     int n = most_full(a);
-    bool whole = ek__settings_all(a, a->full); /* of how many layers at most is not known then */
+    bool whole = ek__settings_all(a, a->full); /* the maximum number of layers is then unknown */
     if (n == 0)
         return most_full(b) == 0;
     if (ek__job_has(s->was, "uniform"))
@@ -436,7 +436,7 @@ static void write_recompute(ek__settings *s)
 
 /* ---- recomputation, of MindSpeed-Core-MS ---- */
 
-/* What a list has behind the layers that are recomputed whole. */
+/* The entries of a list after the layers recomputed whole. */
 static const char *beyond(const ek_plan *plan, const int *list, char *text, size_t size)
 {
     size_t n = (size_t)plan->n_stages * (size_t)plan->n_chunks;
@@ -460,7 +460,7 @@ static bool same_list(const ek_plan *plan, const int *a, const int *b)
     return memcmp(a, b, (size_t)plan->n_stages * (size_t)plan->n_chunks * sizeof *a) == 0;
 }
 
-/* All three lists: the last two count behind the first, and each is by stage and chunk. */
+/* All three lists: the last two count after the first, and each is by stage and chunk. */
 static void write_lists(ek__settings *s)
 {
     char section[96];

@@ -1,5 +1,5 @@
-/* Settings of MindFormers: keys of its training YAML. Where layers lie on other chunks, offsets and lists of
- * recomputation, which count by stage and chunk, are written anew, since those of the file mean other layers then. */
+/* Writes settings of MindFormers as keys of its training YAML. If layers move to other chunks, offsets and lists of
+ * recomputation, which count by stage and chunk, are written again, since the old ones would mean other layers. */
 #include "job/settings.h"
 #include "schedule/frameworks.h"
 
@@ -17,7 +17,7 @@ static void write_number(ek__settings *s, const char *section, const char *name,
         ek__settings_put(s, section, name, "%d", now);
 }
 
-/* A switch that is another way now. */
+/* A switch with a new value. */
 static void write_switch(ek__settings *s, const char *section, const char *name, bool now, bool was)
 {
     if (now != was)
@@ -41,7 +41,7 @@ static void write_degrees(ek__settings *s)
     write_number(s, section, "pipeline_stage", b->pipeline, a->pipeline);
     write_number(s, section, "expert_parallel", b->expert, a->expert);
     write_number(s, section, "data_parallel", b->data, a->data);
-    /* One rank does not say how the table would be cut; it is whole where it could be cut and is not. */
+    /* One rank does not show the cut of the table; it is whole if it could be cut and is not. */
     int over = b->tensor * b->context;
     bool whole = b->table_split == 1 && s->now->model.vocab % over == 0;
     if (a->tensor * a->context == 1 && over > 1 && !whole)
@@ -64,7 +64,7 @@ static void write_states(ek__settings *s)
     static const char section[] = "parallel.parallel_optimizer_config";
     const ek_job_states *a = &s->was->states, *b = &s->now->states;
     const ek_job_parallel *p = &s->now->parallel;
-    bool alone = p->data * p->context * p->tensor == 1; /* then the switch does nothing */
+    bool alone = p->data * p->context * p->tensor == 1; /* then the switch has no effect */
     write_switch(s, "parallel", "enable_parallel_optimizer", b->shard_optimizer, a->shard_optimizer && !alone);
     if (b->shard_gradient && !a->shard_gradient)
         ek__settings_put(s, section, "gradient_accumulation_shard", "True");
@@ -93,7 +93,7 @@ static bool same_cut(const ek_job_run *a, const ek_job_run *b)
     return a->n_inputs == b->n_inputs && memcmp(a->input_cut, b->input_cut, sizeof a->input_cut) == 0;
 }
 
-/* [[8, 1], [8, 1]]: an entry for each input, a number for each of its axes. */
+/* [[8, 1], [8, 1]]: an entry for each input, with a number for each of its axes. */
 static void write_data(ek__settings *s)
 {
     char text[LIST] = "[";
@@ -113,7 +113,7 @@ static void write_data(ek__settings *s)
     ek__settings_put(s, "parallel", "dataset_strategy", "%s]", text);
 }
 
-/* ---- how a step runs ---- */
+/* ---- the step ---- */
 
 static void write_run(ek__settings *s)
 {
@@ -140,14 +140,14 @@ static void write_run(ek__settings *s)
 
 /* ---- the schedule, layers ---- */
 
-/* Its name for a schedule that has one; NULL: it goes by the chunks alone, or there is none. */
+/* The name of the schedule in MindFormers; NULL: it follows from the chunks, or there is none. */
 static const char *name_of(const ek_schedule *schedule)
 {
     const ek__framework_schedule *theirs = ek__schedule_in(schedule, EK_MINDFORMERS);
     return theirs && !theirs->by_chunks ? theirs->word : NULL;
 }
 
-/* pp_interleave_num counts where pipeline_interleave is on; zero_bubble_v wants it on, too. */
+/* pp_interleave_num applies if pipeline_interleave is on; zero_bubble_v requires it to be on, too. */
 static void write_schedule(ek__settings *s)
 {
     static const char section[] = "parallel.pipeline_config", model[] = "model.model_config";
@@ -175,7 +175,7 @@ static bool same_cells(const ek__settings *s)
     return s->was->plan.n_stages == s->now->plan.n_stages && s->was->plan.n_chunks == s->now->plan.n_chunks;
 }
 
-/* Its lists are by stage and chunk, whatever the order of the chunks. */
+/* Its lists are by stage and chunk, for any order of the chunks. */
 static bool same_list(const ek__settings *s, const int *a, const int *b)
 {
     const ek_plan *plan = &s->now->plan;
@@ -216,7 +216,7 @@ static const ek_pattern *next_of(const ek_job *job, ek_pattern_kind kind, int *i
     return NULL;
 }
 
-/* Patterns that hold for every layer say so however many there are: are they the same? */
+/* Patterns for every layer do not depend on the number of layers: are they equal? */
 static bool same_kind(const ek__settings *s, ek_pattern_kind kind)
 {
     int i = 0, k = 0;
@@ -231,7 +231,7 @@ static bool same_kind(const ek__settings *s, ek_pattern_kind kind)
     }
 }
 
-/* Are they the framework's own patterns, all with the plan's list, so that counts alone say them? */
+/* Are they the framework's default patterns, all with the plan's list, so that counts are sufficient? */
 static bool is_usual(const ek_job *job, ek_pattern_kind kind)
 {
     const ek_plan *plan = &job->plan;
@@ -244,7 +244,7 @@ static bool is_usual(const ek_job *job, ek_pattern_kind kind)
     return true;
 }
 
-/* Do all patterns of a kind hold for every layer? */
+/* Do all patterns of a kind apply to every layer? */
 static bool holds_for_all(const ek_job *job, ek_pattern_kind kind)
 {
     int i = 0;
@@ -263,9 +263,9 @@ static bool had_any(const ek_job *was, ek_pattern_kind kind)
     return false;
 }
 
-/* ['a', 'b'] for every layer; {'a': True, 'b': [1, 0]} with zeros for a pattern of no layer, as the tuning guide has
- * it, each with its own list, so that the patterns of one set may go to more layers than those of another; counts alone
- * stand for the framework's own patterns, False for none. */
+/* ['a', 'b'] for every layer; {'a': True, 'b': [1, 0]} with zeros for a pattern of no layer, as in the tuning guide,
+ * each with its own list, so that the patterns of one set may apply to more layers than those of another; counts
+ * without patterns mean the framework's default patterns, False means none. */
 static void write_kind(ek__settings *s, const char *key, ek_pattern_kind kind)
 {
     char text[LIST] = "", list[LIST];
@@ -315,8 +315,8 @@ static void write_full(ek__settings *s)
                                       : ek__settings_list(b, b->full, 0, text, sizeof text));
 }
 
-/* The file's lists of other chunks are refused, or mean other layers. Those of full recomputation stand first, and all
- * are said with it. */
+/* The file's lists for other chunks would be rejected or mean other layers. Those of full recomputation come first, and
+ * all are written together with them. */
 static void write_recompute(ek__settings *s)
 {
     bool partial =

@@ -1,4 +1,4 @@
-/* What the writers of settings share: the list of settings that change, and comparisons of plans. */
+/* Helpers shared by the writers of settings: the list of changed settings, and comparisons of plans. */
 #include <stdarg.h>
 #include <stdio.h>
 #include <string.h>
@@ -8,7 +8,7 @@
 #include "evenkeel/schedule.h"
 #include "job/settings.h"
 
-/* Where MindSpeed-Core-MS's file has keys of a kind. */
+/* The section for a kind of keys in the file of MindSpeed-Core-MS. */
 static const char *section_in_file(const ek_job *job, const char *kind)
 {
     return strcmp(kind, "degrees") == 0   ? job->section_of_degrees
@@ -17,7 +17,7 @@ static const char *section_in_file(const ek_job *job, const char *kind)
                                           : kind;
 }
 
-/* A name as the framework's files spell it. */
+/* A name in the spelling of the framework's files. */
 static const char *spell(ek__settings *s, const char *name)
 {
     char *key = ek__pool_text(s->pool, name, strlen(name));
@@ -132,7 +132,7 @@ bool ek__settings_all(const ek_plan *plan, const int *list)
     return memcmp(list, plan->layers, (size_t)plan->n_stages * (size_t)plan->n_chunks * sizeof *list) == 0;
 }
 
-/* A variable of the allocator, whoever uses it. */
+/* A variable of the allocator, for all frameworks. */
 void ek__settings_put_pages(ek__settings *s)
 {
     bool pytorch = s->was->rules.allocation == EK_ALLOCATION_CACHING;

@@ -1,5 +1,5 @@
-/* Settings of torchtitan: keys of its TOML with their sections. What has no key there cannot be told: recomputation of
- * some operators or of the first layers of a stage (it has per-operator checkpointing and every n-th layer), schedules
+/* Writes settings of torchtitan as keys of its TOML with their sections. Not expressible: recomputation of some
+ * operators or of the first layers of a stage (it has per-operator checkpointing and every n-th layer), and schedules
  * that PyTorch does not have. */
 #include "job/settings.h"
 #include "job/torchtitan_run.h"
@@ -89,7 +89,7 @@ static void write_parts(ek__settings *s)
     ek__settings_put(s, parallelism, "module_fqns_per_model_part", "%s]", text);
 }
 
-/* torchtitan deals layers of other parts out by itself, which is what *now has where nothing of the file says how. */
+/* torchtitan distributes the layers of other parts itself; without settings in the file, *now has that distribution. */
 static void write_layers(ek__settings *s)
 {
     bool said = has_any(s->was, by_hand, sizeof by_hand / sizeof *by_hand),
@@ -117,7 +117,7 @@ static void write_schedule(ek__settings *s)
 
 /* ---- recomputation ---- */
 
-/* The same mode: whole layers, none, every n-th, or what "op" keeps. */
+/* Are the modes equal: whole layers, none, every n-th, or "op"? */
 static bool same_mode(const ek_job *was, const ek_job *now)
 {
     const ek_plan *a = &was->plan, *b = &now->plan;

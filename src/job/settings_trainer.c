@@ -1,5 +1,5 @@
-/* Settings of a run of transformers' Trainer: arguments of its own, which LLaMA-Factory's YAML has as keys. It
- * recomputes every layer whole or none, and has no other layout than data parallelism. */
+/* Writes settings of a run of transformers' Trainer: its own arguments, which are keys in LLaMA-Factory's YAML. It
+ * recomputes every layer whole or none, and has only data parallelism. */
 #include "job/settings.h"
 
 void ek__settings_trainer(ek__settings *s)

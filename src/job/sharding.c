@@ -1,7 +1,7 @@
-/* Fully sharded data parallelism, as PyTorch documents it (torch.distributed.fsdp): a layer's weights are gathered in
- * front of its forward and of its backward pass, the next layer's meanwhile; its gradients, whole until the layer's
- * backward pass has ended, are copied into a buffer of the type they are reduced in, which stays until the next layer's
- * are. Shards are what the optimizer works on. */
+/* Sets the states and buffers of fully sharded data parallelism, as documented by PyTorch (torch.distributed.fsdp). A
+ * layer's weights are gathered before its forward and its backward pass, overlapping with the previous layer; its
+ * gradients, whole until the layer's backward pass has ended, are copied into a buffer of the reduction type, which is
+ * kept until the next layer's are copied. The optimizer works on shards. */
 #include "job/sharding.h"
 
 #include "job/job_internal.h"

@@ -1,5 +1,6 @@
-/* The options of sbatch that say how many nodes and devices a job has, as "--nodes=8", "--nodes 8", "-N 8" or "-N8"
- * behind #SBATCH (sbatch(1), "OUTPUT ENVIRONMENT VARIABLES"). Of "2-4" nodes the job may get any; it is not read. */
+/* Reads the options of sbatch for the number of nodes and devices, as "--nodes=8", "--nodes 8", "-N 8" or "-N8" after
+ * #SBATCH (sbatch(1), "OUTPUT ENVIRONMENT VARIABLES"). A range such as "2-4" is not read, since the job may get any
+ * number in it. */
 #include "job/slurm.h"
 
 #include <stdbool.h>
@@ -7,7 +8,7 @@
 
 static const struct {
     const char *option, *letter, *variable;
-    bool typed; /* the number may stand behind types: "gpu:h100:8" */
+    bool typed; /* the number may follow types: "gpu:h100:8" */
 } options[] = {
     {"--nodes", "-N", "SLURM_NNODES", false},     {"--gpus-per-node", NULL, "SLURM_GPUS_PER_NODE", true},
     {"--gres", NULL, "SLURM_GPUS_ON_NODE", true}, {"--ntasks-per-node", NULL, "SLURM_NTASKS_PER_NODE", false},
@@ -20,7 +21,7 @@ static bool is_blank(char c)
     return c == ' ' || c == '\t' || c == '\r';
 }
 
-/* A text that is a whole number from 1 on, of at most 7 digits. */
+/* A text that is a positive integer of at most 7 digits. */
 static bool read_number(const char *text, size_t n, char out[16])
 {
     for (size_t i = 0; i < n; i++)
@@ -33,7 +34,7 @@ static bool read_number(const char *text, size_t n, char out[16])
     return true;
 }
 
-/* "8", and where it may be typed "h100:8", "gpu:h100:8"; of a list the entry of gpus. *place: where the number is. */
+/* "8", and if types are allowed "h100:8", "gpu:h100:8"; the gpu entry of a list. *place: the place of the number. */
 static bool read_value(int option, const char *text, size_t n, char out[16], size_t *place)
 {
     bool gres = strcmp(options[option].option, "--gres") == 0;
@@ -79,7 +80,7 @@ int ek__slurm_settings(const char *comment, size_t n, ek__slurm_setting out[EK__
         while (end < n && !is_blank(comment[end]))
             end++;
         if (end > at && comment[at] == '#')
-            break; /* a comment behind the options */
+            break; /* a comment after the options */
         int option = pending;
         size_t skip = 0;
         for (int i = 0; i < N_OPTIONS && option < 0; i++) {

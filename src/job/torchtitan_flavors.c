@@ -1,7 +1,7 @@
-/* Models of torchtitan by name and flavor. A file of torchtitan has no shapes: they are in its model folders
- * (torchtitan/models/NAME/__init__.py), and are those of the published models, so a row here is a row there. Widths of
- * feed-forward layers that are computed there (from a multiplier and a multiple) are written out. The debug models have
- * had 6 and 8 layers; the newer ones' are here. */
+/* The shapes of torchtitan's models by name and flavor. A file of torchtitan has no shapes: they are in its model
+ * folders (torchtitan/models/NAME/__init__.py) and equal the published models, so each row corresponds to a row there.
+ * Computed feed-forward widths (from a multiplier and a multiple) are given as numbers. The debug models have had 6 and
+ * 8 layers; the newer ones' are here. */
 #include "job/torchtitan_flavors.h"
 
 #include <stdio.h>
@@ -54,7 +54,7 @@ static const flavor flavors[] = {
 };
 enum { N_FLAVORS = sizeof flavors / sizeof *flavors };
 
-/* Is it the flavor's name, alone or with what says how attention is computed behind it? */
+/* Is it the flavor's name, optionally with a suffix for the kind of attention? */
 static bool is_named(const flavor *f, const char *name)
 {
     static const char *const endings[] = {"",       "_flex_attn",      "_flex", "_varlen", "_varlen_attn",
@@ -66,7 +66,7 @@ static bool is_named(const flavor *f, const char *name)
     return false;
 }
 
-/* The first versions had one model, "llama" with the sizes of the second, and "llama3" beside it. */
+/* The first versions had one model, "llama" with the sizes of the second, and "llama3" in addition. */
 static bool is_model(const flavor *f, const char *model)
 {
     return strcmp(f->model, model) == 0 || (strcmp(model, "llama") == 0 && strcmp(f->model, "llama2") == 0);

@@ -1,6 +1,6 @@
-/* What a run of torchtitan is, from its settings: parallelize.py, pipeline_parallel.py and float8.py of its repository.
- * FSDP gathers in the type that is computed in, and reduces in its own; with a pipeline weights stay gathered and
- * gradients whole between micro-batches. */
+/* Sets types, states and overlaps of a torchtitan run from its settings, after parallelize.py, pipeline_parallel.py and
+ * float8.py of its repository. FSDP gathers in the compute type and reduces in its own type; with a pipeline weights
+ * stay gathered and gradients whole between micro-batches. */
 #include "job/torchtitan_run.h"
 
 #include "evenkeel/layers.h"
@@ -68,7 +68,7 @@ void ek__torchtitan_settle(const ek__torchtitan_run *run, ek_job *job)
     job->framework = EK_TORCHTITAN;
     job->family = EK_FAMILY_LLAMA;
     job->model.qkv_concat = false;
-    job->model.fused_swiglu = job->model.gate_apart = run->compiled; /* two products, and one kernel behind them */
+    job->model.fused_swiglu = job->model.gate_apart = run->compiled; /* two products, followed by one kernel */
     job->rules = ek_rules_default(EK_TORCHTITAN);
     job->rules.loss_fused = run->compiled_loss;
     /* Over tensor parallel ranks the loss works on its input, the gradient, exponentials and their sum (loss.py of
@@ -82,8 +82,8 @@ void ek__torchtitan_settle(const ek__torchtitan_run *run, ek_job *job)
                             .fp8_gather = run->fp8 != EK_FP8_NONE && run->fp8_gather,
                             .fused_optimizer = run->fused_optimizer,
                             .offload_optimizer = run->offloads,
-                            .context_uneven = true,            /* as its published runs with long sequences show */
-                            .attention = EK_ATTENTION_FLASH2}; /* what scaled_dot_product_attention() chooses first */
+                            .context_uneven = true,            /* as shown by its published runs with long sequences */
+                            .attention = EK_ATTENTION_FLASH2}; /* the first choice of scaled_dot_product_attention() */
     if (run->sharded)
         settle_sharded(run, job);
     else
@@ -111,7 +111,7 @@ ek_status ek__torchtitan_spread(const ek__torchtitan_split *s, ek_origin place, 
     return EK_OK;
 }
 
-/* Layers of a cell that every n-th one is, counted from the stage's first chunk on. */
+/* The recomputed layers of a cell, every n-th one, counted from the stage's first chunk on. */
 static int every(const ek_plan *plan, int cell, int n)
 {
     int before = 0;

@@ -1,10 +1,9 @@
-/* A run of transformers' Trainer as a job: batches, number formats, DeepSpeed's ZeRO, gradient checkpointing. What a
- * setting does, and what holds without it, follows TrainingArguments and integrations/deepspeed.py of
- * transformers 4.51, LLaMA-Factory's hparams, and DeepSpeed's engine (get_data_types). Layers are predicted with
- * Megatron-LM's operators.
+/* Reads a run of transformers' Trainer as a job: batches, number formats, DeepSpeed's ZeRO, gradient checkpointing. The
+ * meaning and default of a setting follow TrainingArguments and integrations/deepspeed.py of transformers 4.51,
+ * LLaMA-Factory's hparams, and DeepSpeed's engine (get_data_types). Layers are predicted with Megatron-LM's operators.
  *
- * Not handled: the same weights trained in float32 under autocast, FSDP of accelerate (whose file the launcher names),
- * adapters, quantized weights, other optimizers than Adam; they are refused by name. */
+ * Not handled: the same weights trained in float32 under autocast, FSDP of accelerate (its file is named by the
+ * launcher), adapters, quantized weights, optimizers other than Adam; they are rejected by name. */
 #include "job/trainer.h"
 
 #include <limits.h>
@@ -29,7 +28,7 @@ typedef struct run {
     int vocab, accumulation;
 } run;
 
-/* ---- what is not modelled ---- */
+/* ---- not modelled ---- */
 
 /* Is a setting that may be a number, a word or a switch, on? */
 static bool is_on(const ek__trainer_setting *s)
@@ -79,7 +78,7 @@ static ek_status check_method(run *r)
     return status || n == 1 ? status : ek__trainer_fail(t, parallel, "is %d, which is not modelled; set it to 1", n);
 }
 
-/* LLaMA-Factory trains adapters unless it is told otherwise, and some of its stages hold several models. */
+/* LLaMA-Factory trains adapters unless set otherwise, and some of its stages have several models. */
 static ek_status check_stage(run *r)
 {
     const ek__trainer *t = r->t;
@@ -158,7 +157,7 @@ static ek__in deepspeed_in(const run *r)
     return (ek__in){r->deepspeed ? r->deepspeed : source->doc, source->listener, source->err};
 }
 
-/* A number that the run and DeepSpeed's file both may say, and that has to be the same then. */
+/* A number that both the run and DeepSpeed's file may give; then the two must be equal. */
 static ek_status read_count(run *r, const char *name, const char *in_file, int max, int usual, int *out)
 {
     const ek__trainer_setting *s = ek__trainer_get(r->t, name);
@@ -192,7 +191,7 @@ static ek_status read_enabled(run *r, const char *section, bool said, bool *out)
     return ek__bool(&in, enabled, "it is a switch", out);
 }
 
-/* Number formats: the trainer's switches, which have to agree with DeepSpeed's file. */
+/* Number formats: the trainer's switches, which must agree with DeepSpeed's file. */
 static ek_status read_formats(run *r)
 {
     bool bf16 = false, fp16 = false, in_file[2] = {false, false};
@@ -231,7 +230,7 @@ static ek_status read_formats(run *r)
     }
     r->dtype = bf16 ? EK_BF16 : fp16 ? EK_FP16 : EK_FP32;
     if (r->has_zero)
-        r->pure = false; /* DeepSpeed keeps float32 copies whatever the model was loaded in */
+        r->pure = false; /* DeepSpeed keeps float32 copies for any format of the loaded model */
     if (!r->has_zero && !r->pure && r->dtype != EK_FP32)
         return ek__trainer_fail(
             t, ek__trainer_get(t, bf16 ? "bf16" : "fp16"),
@@ -301,8 +300,8 @@ static ek_status read_sizes(run *r)
 
 /* ---- states and the step ---- */
 
-/* DeepSpeed sums gradients in the weights' type under ZeRO, and in float32 in bf16 without it, unless data_types says
- * otherwise; its optimizer makes float32 copies of 16-bit gradients. */
+/* DeepSpeed sums gradients in the weights' type under ZeRO, and in float32 in bf16 without it, unless data_types is
+ * set; its optimizer makes float32 copies of 16-bit gradients. */
 static ek_status read_sum(run *r, bool *fp32)
 {
     const ek__in in = deepspeed_in(r);
@@ -342,7 +341,7 @@ static ek_status put_states(run *r)
     if (status)
         return status;
     ek__megatron_types types = {.weight = r->dtype, .gradient_fp32 = sum_fp32, .master = 4, .first = 4, .second = 4};
-    if (r->pure) /* AdamW on bf16 weights: its moments are of their type, and there is no copy */
+    if (r->pure) /* AdamW on bf16 weights: its moments have the weights' type, and there is no copy */
         types = (ek__megatron_types){.weight = EK_BF16, .precise = true, .first = 2, .second = 2};
     ek__megatron_states(&types, job);
     ek_job_types *t = &job->types;
@@ -360,7 +359,7 @@ static ek_status put_states(run *r)
     return EK_OK;
 }
 
-/* Fused or not, and where nothing is kept but a layer's input. */
+/* Fused or not, and whether only a layer's input is saved. */
 static ek_status read_layers(run *r, bool *recompute)
 {
     static const char *const kernels[] = {"flash_attn", "attn_implementation", NULL};

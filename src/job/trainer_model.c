@@ -1,5 +1,5 @@
-/* The model that a run of transformers' Trainer names: the config.json of a folder. A name of the hub says no sizes,
- * but where it is one of the public models whose shape is known here and which are like Llama in all. */
+/* Reads the model that a run of transformers' Trainer names: the config.json of a folder. A name of the hub has no
+ * sizes and is accepted only for public models with known shapes that are like Llama in every respect. */
 #include <stdio.h>
 #include <string.h>
 
@@ -10,7 +10,7 @@
 
 /* ---- names of the hub ---- */
 
-/* Letters and digits alone, small. */
+/* Only letters and digits, in lower case. */
 static void squeeze(const char *text, char *out, size_t size)
 {
     size_t n = 0;
@@ -20,7 +20,7 @@ static void squeeze(const char *text, char *out, size_t size)
     out[n] = '\0';
 }
 
-/* Takes a word off the end of a name that says how a model was trained further and not how it is shaped. */
+/* Removes a suffix of a name that describes further training of a model and not its shape. */
 static bool drop_suffix(char *name)
 {
     static const char *const words[] = {"instruct", "chat", "base", "hf"};
@@ -35,7 +35,7 @@ static bool drop_suffix(char *name)
     return false;
 }
 
-/* The public model of this very name: a longer one (Llama-3.2-1B-Vision, DeepSeek-R1-Distill-Llama-8B) is another.
+/* The public model with exactly this name: a longer one (Llama-3.2-1B-Vision, DeepSeek-R1-Distill-Llama-8B) is another.
  * NULL: none. */
 static const ek_public_model *find_public(const char *name)
 {
@@ -70,8 +70,8 @@ static void take_public(const ek__trainer *t, const ek__trainer_setting *s, cons
 
 /* ---- folders ---- */
 
-/* NAME/config.json, or NAME where it is such a file; from the folder of the training file. */
-/* *public: the model that the name says where there is no such file. */
+/* NAME/config.json, or NAME if it is such a file; relative to the folder of the training file. */
+/* *public: the model with this name if there is no such file. */
 static ek_status open_config(const ek__trainer *t, const ek__trainer_setting *s, ek__config_tree **out,
                              const ek_public_model **public)
 {

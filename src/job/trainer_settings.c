@@ -1,4 +1,5 @@
-/* Settings of a run of transformers' Trainer by name: numbers, switches and texts, and the files that they name. */
+/* Reads settings of a run of transformers' Trainer by name: numbers, switches and texts, and the files that they
+ * name. */
 #include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -106,7 +107,7 @@ ek_status ek__trainer_open(const ek__trainer *t, const ek__trainer_setting *s, c
     const ek_listener listener = {take_reason, &why};
     ek__job_source source = *t->source;
     source.listener = &listener;
-    /* Paths are from the folder that the run is started in, which may be this file's or any other. */
+    /* Paths are relative to the run's working directory, which may be this file's folder or any other. */
     const char *slash = strrchr(name, '/');
     status = ek__job_read_other(&source, name, s->at, "", out);
     if (status == EK_OK && !*out && slash && slash[1] != '\0')

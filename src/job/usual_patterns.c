@@ -1,6 +1,6 @@
-/* What frameworks recompute where they are told how many layers and not what: the activation and the product behind it,
- * and norms, whose output is gathered. Llama's are MindFormers' own defaults, r1.5.0; those of its other families are
- * the same operators by the names they have there. */
+/* Lists the default patterns of frameworks for settings with numbers of layers and no operators. They are the
+ * activation and the product after it, and norms, whose output is gathered. Llama's are the defaults of MindFormers
+ * r1.5.0; those of its other families are the same operators under their names there. */
 #include "job/job_internal.h"
 
 static const char *const none[] = {NULL};
@@ -12,8 +12,8 @@ static const char *const core_attention[] = {"self_attention\\.core_attention", 
 
 static const char *const *selected(const ek_job *job)
 {
-    /* Megatron's selective recomputation is its attention's core; MindSpeed-Core-MS takes the activation instead where
-     * the core keeps no scores. */
+    /* Megatron's selective recomputation is its attention's core; MindSpeed-Core-MS uses the activation instead if the
+     * core saves no scores. */
     if (job->framework == EK_MEGATRON || (job->framework == EK_MINDSPEED && !job->model.flash_attention))
         return core_attention;
     return job->family == EK_FAMILY_GLM ? glm : job->family == EK_FAMILY_MEGATRON ? newer : llama;
@@ -24,14 +24,14 @@ const char *const *ek__job_usual_patterns(const ek_job *job, ek_pattern_kind kin
     if (kind == EK_PATTERN_SELECT)
         return selected(job);
     if (kind != EK_PATTERN_COMM || job->framework == EK_MEGATRON)
-        return none; /* of Megatron's gathers only the rank's part is kept anyway */
+        return none; /* for Megatron's gathers only the rank's part is saved anyway */
     return job->family == EK_FAMILY_MEGATRON ? newer_norms : norms;
 }
 
-/* Every primitive, whatever cells it is in, and what is kept of them: the fused attention and every second product of
- * matrices in the order in which a layer runs them, wq, wk, wv, wo, w1, w3, w2. Latent attention runs wq or wq_a, wq_b,
- * then wkv_a, wkv_b, wo; experts' products are no such operators. Of collectives the policy keeps what reduce-scatters
- * give; inputs are gathered again behind the norms. */
+/* Every primitive in any cell, and the saved ones: the fused attention and every second matrix product in the order in
+ * which a layer runs them, wq, wk, wv, wo, w1, w3, w2. Latent attention runs wq or wq_a, wq_b, then wkv_a, wkv_b, wo;
+ * experts' products do not count. Of collectives the policy saves the outputs of reduce-scatters; inputs are gathered
+ * again after the norms. */
 static const char *const primitives[] = {".*", ".*\\..*", ".*\\..*\\..*", ".*\\..*\\..*\\..*", NULL};
 static const char *const grouped_products[] = {"attention\\.wq\\.matmul", "attention\\.wv\\.matmul",
                                                "attention\\.flash_attention\\.flash_attention", NULL};

@@ -1,6 +1,6 @@
-/* Writes a training file anew. The settings that differ are found and put into the text, and the new text is read back
- * as a job. What then still differs (a switch that waited in the file for another one, say) is put in by further
- * rounds, each of which begins from what the file says then; a job that no round reaches is refused. */
+/* Writes a training file for a changed job. The settings that differ are put into the text, and the new text is read
+ * back as a job. Remaining differences (for example a switch that depends on another one) are put in by further rounds,
+ * each of which begins from the current text; a job that no round reaches is rejected. */
 #include "evenkeel/job_write.h"
 
 #include <stdio.h>
@@ -16,10 +16,10 @@ typedef struct writing {
     const ek_job *was;
     ek_job *now;
     const char *name; /* of the text, for messages and other files that it names */
-    char *text;       /* as far as it is changed */
+    char *text;       /* with the changes so far */
     size_t size;
-    ek_job is;         /* the job that the text is */
-    char script[1024]; /* the name of a script that takes the place of a config.json */
+    ek_job is;         /* the job read from the text */
+    char script[1024]; /* the name of the script that replaces a config.json */
     ek_error *err;
 } writing;
 
@@ -28,7 +28,7 @@ static ek_origin file_of(const writing *w)
     return (ek_origin){w->name, 0, 0};
 }
 
-/* ---- the file as it is ---- */
+/* ---- the current file ---- */
 
 static ek_status refuse_source(const ek_job *was, const char *why, ek_error *err)
 {
@@ -47,7 +47,7 @@ static ek_status read_text(writing *w)
     return ek__config_read_text(was->path, &w->text, &w->size, w->err);
 }
 
-/* What the text makes of a job, into w->is. */
+/* Read the text as a job into w->is. */
 static ek_status parse(writing *w, ek_error *err)
 {
     ek_job_overrides overrides = ek_job_overrides_none();
@@ -73,7 +73,7 @@ static ek_status read_again(writing *w)
     return status;
 }
 
-/* A config.json has no place for a layout: from here on the text is a script with its model. */
+/* A config.json cannot store a layout: from here on the text is a script with its model. */
 static ek_status become_script(writing *w)
 {
     char *text = NULL;
@@ -130,7 +130,7 @@ static ek_status add(writing *w, const ek__settings *s)
     return EK_OK;
 }
 
-/* The new text is what the settings made of it: where it is refused, the layout is what cannot be. */
+/* The settings produced the new text: if it is rejected, the layout is impossible. */
 static ek_status parse_new(writing *w)
 {
     ek_error why = {0};
@@ -141,7 +141,7 @@ static ek_status parse_new(writing *w)
                     "with the new settings would be refused: %s", why.message);
 }
 
-/* What the user set instead of the file's rules, or a calibration, is no difference. */
+/* Rules from the user or a calibration do not count as differences. */
 static void read_rules(const ek_job *from, ek_job *is)
 {
     for (int i = 0; ek_rule_names[i]; i++) {
@@ -153,7 +153,7 @@ static void read_rules(const ek_job *from, ek_job *is)
     }
 }
 
-/* @param why  [size] what still differs, where nothing was put */
+/* @param why  [size] the remaining difference if nothing was put */
 static ek_status one_round(writing *w, const char *why)
 {
     ek__settings s;
@@ -181,7 +181,7 @@ static ek_status change(writing *w)
     return status;
 }
 
-/* ---- all of it ---- */
+/* ---- the whole ---- */
 
 ek_status ek_job_write_text(const ek_job *was, ek_job *now, char **text, size_t *size, ek_error *err)
 {

@@ -1,7 +1,7 @@
-/* Settings put into a script with arguments of Megatron-LM, or a list of them. A value is changed where it is written;
- * an argument that must go takes its values with it, and its line where nothing else is on that; a new one is added
- * beside one of its kind, on a line of its own where that has one. The script is changed by bytes, so that comments,
- * quotes, blanks and all else stay. */
+/* Puts settings into a script with arguments of Megatron-LM, or into a list of arguments. A value is changed at its
+ * place; a removed argument is deleted with its values, and with its line if that has nothing else; a new one is added
+ * next to one of its kind, on a separate line if that one has its own. The script is edited by bytes, so that comments,
+ * quotes and blanks do not change. */
 #include <assert.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -21,7 +21,7 @@ static size_t line_begin(const ek__script *s, size_t at)
     return at;
 }
 
-/* Where the line break is, or the text's end. */
+/* The place of the line break, or the text's end. */
 static size_t line_end(const ek__script *s, size_t at)
 {
     while (at < s->file->size && s->file->text[at] != '\n')
@@ -36,7 +36,7 @@ static bool is_gone(const ek__script *s, int word)
 
 /* ---- values ---- */
 
-/* A text with quotes as it is written beside the word: in a quoted text or a list the words have none. */
+/* A text quoted as needed next to the word: words in a quoted text or a list have no quotes. */
 static const char *quoted_for(const ek__script *s, const ek__word *word, const char *value)
 {
     bool bare = s->a.words.list || (word->in_text && word->owner >= 0), escaped = word->in_text && !bare;
@@ -56,7 +56,8 @@ static ek_status splice(ek__script *s, ek__bytes b, const char *text)
     return text ? ek__splice_add(&s->splices, b.at, b.end, text, s->err) : ek__no_memory(s->err);
 }
 
-/* The value in `value`, of argument `word`, becomes another one: where it is written if nothing else hangs on that. */
+/* Replace the value in `value` of argument `word`: at the place of its assignment, unless other words depend on
+ * that. */
 static ek_status set_value(ek__script *s, const ek__word *word, ek__bytes value, const char *text)
 {
     ek__bytes place;
@@ -64,7 +65,7 @@ static ek_status set_value(ek__script *s, const ek__word *word, ek__bytes value,
     return splice(s, own ? place : value, quoted_for(s, word, text));
 }
 
-/* @return whether argument `i` is written as --name=value, or has one behind it */
+/* @return whether argument `i` is written as --name=value, or followed by one */
 static bool value_of(const ek__script *s, int i, ek__bytes *out)
 {
     const ek__word *word = &s->a.words.word[i];
@@ -78,7 +79,7 @@ static bool value_of(const ek__script *s, int i, ek__bytes *out)
     return true;
 }
 
-/* ---- arguments that go ---- */
+/* ---- removed arguments ---- */
 
 static size_t end_of(const ek__script *s, int i)
 {
@@ -99,7 +100,7 @@ static void drop(ek__script *s, const char *name)
     }
 }
 
-/* Is nothing left of a line that something was taken from? A backslash at its end goes with it. */
+/* Is a line empty after a removal? A backslash at its end is removed too. */
 static bool is_emptied(const ek__script *s, size_t begin, size_t end)
 {
     bool any = false;
@@ -112,7 +113,7 @@ static bool is_emptied(const ek__script *s, size_t begin, size_t end)
     return any;
 }
 
-/* The backslash that ends a line, or the line's end where there is none. */
+/* The backslash that ends a line, or the line's end if there is none. */
 static size_t continuation(const ek__script *s, size_t begin, size_t end)
 {
     size_t at = end;
@@ -121,14 +122,14 @@ static size_t continuation(const ek__script *s, size_t begin, size_t end)
     return at > begin && s->file->text[at - 1] == '\\' ? at - 1 : end;
 }
 
-/* The last line of a command goes: the line before it, of those that stay, goes on no more. */
+/* If the last line of a command is removed, the last remaining line no longer continues. */
 static void end_command(ek__script *s, size_t begin)
 {
     while (begin > 0) {
         size_t end = begin - 1;
         begin = line_begin(s, end);
         if (s->gone[end])
-            continue; /* the whole line goes */
+            continue; /* the whole line is removed */
         size_t at = continuation(s, begin, end);
         while (at < end && at > begin && is_blank(s->file->text[at - 1]))
             at--;
@@ -167,9 +168,9 @@ static ek_status splice_gone(ek__script *s)
     return status;
 }
 
-/* ---- arguments that are new ---- */
+/* ---- new arguments ---- */
 
-/* Arguments of a kind, NULL at the end: a new one is added beside the first that is there. */
+/* Arguments of a kind, NULL at the end: a new one is added next to the first that exists. */
 static const char *const kinds[][9] = {
     {"recompute-granularity", "recompute-method", "recompute-num-layers", "recompute-activations",
      "checkpoint-activations"},
@@ -184,7 +185,7 @@ static const char *const kinds[][9] = {
 };
 enum { N_KINDS = sizeof kinds / sizeof *kinds };
 
-/* The last place of an argument that stays, -1: none. */
+/* The last place of a remaining argument, -1: none. */
 static int find(const ek__script *s, const char *name)
 {
     int found = -1;
@@ -222,7 +223,7 @@ static int neighbour_of(const ek__script *s, const char *name)
     return found < 0 ? find_of_kind(s, others) : found;
 }
 
-/* Is all before `at` in its line blank? */
+/* Is the line blank before `at`? */
 static bool begins_line(const ek__script *s, size_t at)
 {
     size_t i = line_begin(s, at);
@@ -231,8 +232,8 @@ static bool begins_line(const ek__script *s, size_t at)
     return i == at;
 }
 
-/* Where a line of its own can be added behind argument `i`, and what ends the line before: in a command every line but
- * the last ends with a backslash. @return false: the argument does not have a line of its own either */
+/* The place for a new line after argument `i`, and the end of the line before it: in a command every line except the
+ * last ends with a backslash. @return false: the argument does not have its own line */
 static bool own_line(const ek__script *s, int i, size_t *at, const char **before, const char **after)
 {
     const ek__word *word = &s->a.words.word[i];
@@ -296,13 +297,13 @@ static ek_status put(ek__script *s, const ek__setting *setting)
     return found || status ? status : add(s, setting->key, setting->value);
 }
 
-/* ---- all of them ---- */
+/* ---- all settings ---- */
 
 static ek_status write_all(ek__script *s, const ek__settings *settings)
 {
     ek_status status = EK_OK;
     bool ranks = false;
-    for (int i = 0; i < settings->n; i++) /* so that nothing is added beside what goes */
+    for (int i = 0; i < settings->n; i++) /* so that nothing is added next to a removed argument */
         if (settings->setting[i].kind == EK__SETTING_GONE)
             drop(s, settings->setting[i].key);
     for (int i = 0; i < settings->n && status == EK_OK; i++)

@@ -1,6 +1,6 @@
-/* A script of Megatron-LM for a model that a config.json describes. The layout is put in afterwards, as into any
- * script; here it has one rank of every degree but data parallelism. What a run needs besides (data, tokenizer,
- * learning rate) is left to the script's own arguments. */
+/* Writes a script of Megatron-LM for the model of a config.json. The layout is put in afterwards, as into any script;
+ * here every degree except data parallelism is 1. Other needs of a run (data, tokenizer, learning rate) are left to the
+ * script's own arguments. */
 #include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -11,7 +11,7 @@
 #include "job/megatron_run.h"
 #include "job/write.h"
 
-enum { NODE = 8 }; /* devices that a node has where nothing says it */
+enum { NODE = 8 }; /* default devices of a node */
 
 static void print(ek__text *out, const char *format, ...) __attribute__((format(printf, 2, 3)));
 
@@ -57,7 +57,7 @@ static void write_attention(ek__text *out, const ek_job_model *m)
     write_number(out, "kv-channels", m->head_dim);
 }
 
-/* Layers without experts, and behind them every so many with some, one by one. */
+/* Layers without experts, then every so many with experts, one by one. */
 static void write_layer_list(ek__text *out, const ek_job_model *m)
 {
     print(out, "    --moe-layer-freq \"([");
@@ -118,7 +118,7 @@ static void write_model(ek__text *out, const ek_job *job)
     print(out, ")\n\n");
 }
 
-/* What of a model Megatron-LM has no argument for; NULL: nothing. */
+/* The part of a model without an argument in Megatron-LM; NULL: none. */
 static const char *refusal(const ek_job_model *m)
 {
     if (m->linear_bias && !m->qkv_bias)

@@ -1,6 +1,6 @@
-/* Settings put into a TOML of torchtitan. Values and lines are changed by their places in the document's tree, so that
- * all else stays. A key that older versions had in another section, or under another name, is changed where it stands;
- * a new one is added behind the last of its section, and a section behind everything. */
+/* Puts settings into a TOML of torchtitan. Values and lines are changed at their places in the document's tree; nothing
+ * else changes. A key with another section or name in older versions is changed in place; a new one is added after the
+ * last of its section, and a new section at the end. */
 #include <stdio.h>
 #include <string.h>
 
@@ -11,7 +11,7 @@
 typedef struct toml {
     const ek__job_text *file;
     const ek__node *root;
-    size_t shift; /* of a byte-order mark, which the tree's places do not count */
+    size_t shift; /* of a byte-order mark, which the tree's places exclude */
     ek__splices splices;
     char opened[4][64]; /* sections that were added, in order */
     int n_opened;
@@ -71,9 +71,9 @@ static ek_status refuse(const toml *t, const ek__node *node, const char *why)
                     node->key, why);
 }
 
-/* ---- where a key stands ---- */
+/* ---- the place of a key ---- */
 
-/* Sections that a section's keys have been in, the newest first, as the reader looks for them (job_torchtitan.c). */
+/* Sections that a section's keys have been in, the newest first, in the reader's order (job_torchtitan.c). */
 static const char *const of_parallelism[] = {"parallelism", "training", "experimental", NULL};
 
 static const ek__node *section(const toml *t, const char *name)
@@ -103,7 +103,7 @@ static const ek__node *find(const toml *t, const char *name, const char *key)
     return node;
 }
 
-/* The section that a new key goes to: that of older versions where the file has no newer one. */
+/* The section that a new key goes to: that of older versions if the file has no newer one. */
 static const char *home_of(const toml *t, const char *name, const char *key)
 {
     if (strcmp(name, "parallelism") != 0 || section(t, name))
@@ -136,7 +136,7 @@ static ek_status drop(toml *t, const ek__node *node)
     return splice(t, line_begin(t, at), end + (end < size_of(t)), "");
 }
 
-/* The value of a section that ends last of those in its own lines, not in those of a header. */
+/* The last value of a section in its own lines, not in those of a header. */
 static const ek__node *last_of(const ek__node *map)
 {
     const ek__node *last = NULL;
@@ -157,7 +157,7 @@ static bool has_header(const toml *t, const ek__node *map)
     return at > 0 && text_of(t)[at - 1] == '[' && end < size_of(t) && text_of(t)[end] == ']';
 }
 
-/* A line behind the one of byte `at`. */
+/* A new line after that of byte `at`. */
 static ek_status add_line(toml *t, size_t at, const char *line)
 {
     size_t end = line_end(t, at);
@@ -197,7 +197,7 @@ static ek_status add(toml *t, const char *name, const char *key, const char *val
                   : splice(t, size_of(t), size_of(t), ek__pool_format(pool, "%s = %s%s", key, value, line_break(t)));
 }
 
-/* Wherever in the file it stands. */
+/* At any place in the file. */
 static ek_status drop_all(toml *t, const char *key)
 {
     ek_status status = EK_OK;

@@ -1,6 +1,7 @@
-/* Settings put into a YAML of MindFormers or MindSpeed-Core-MS, in place (base/edit.h). A setting of MindSpeed-Core-MS
- * means the same in any section, so it is changed in the one that has it. A value that others with the same key refer
- * to (micro_batch_num: *micro_batch_num of a callback) changes for them, too, at its anchor; others keep the old one.
+/* Puts settings into a YAML of MindFormers or MindSpeed-Core-MS, in place (base/edit.h). A setting of MindSpeed-Core-MS
+ * means the same in any section, so it is changed in the one that has it. If keys with the same name refer to a value
+ * (micro_batch_num: *micro_batch_num of a callback), it is changed at its anchor, for them too; other references keep
+ * the old value.
  */
 #include <assert.h>
 #include <stdio.h>
@@ -14,7 +15,7 @@
 
 enum { MAX_KEYS = 12 };
 
-/* Where a key that is missing is added: behind this one of the same section. */
+/* The place for a missing key: after this one of the same section. */
 static const char *neighbour_of(const char *key)
 {
     static const char *const pairs[][2] = {{"micro_batch_num", "pipeline_stage"},
@@ -33,9 +34,9 @@ static const char *neighbour_of(const char *key)
     return NULL;
 }
 
-/* ---- where a setting stands ---- */
+/* ---- the place of a setting ---- */
 
-/* "a.b" and a key as the path from the root; `text` is cut at its dots. @return how many keys, 0: too many */
+/* "a.b" and a key as the path from the root; `text` is cut at its dots. @return the number of keys, 0: too many */
 static int split(char *text, const char *key, const char *path[MAX_KEYS + 1])
 {
     int n = 0;
@@ -60,7 +61,7 @@ static const ek__node *find(const ek__node *root, const char *const *path)
     return root;
 }
 
-/* The first map with a key, sections before what is inside of them. */
+/* The first map with a key, sections before nested ones. */
 static const ek__node *section_with(const ek__node *map, const char *key)
 {
     assert(map);
@@ -74,7 +75,7 @@ static const ek__node *section_with(const ek__node *map, const char *key)
     return NULL;
 }
 
-/* The path of a setting of MindSpeed-Core-MS that stands in another section, or has its older name, into `path`. */
+/* The path of a setting of MindSpeed-Core-MS that is in another section, or has its older name, into `path`. */
 static void find_elsewhere(const ek__node *root, const char *key, const char *path[MAX_KEYS + 1])
 {
     const ek__node *node[MAX_KEYS], *map = section_with(root, key);
@@ -91,7 +92,7 @@ static void find_elsewhere(const ek__node *root, const char *key, const char *pa
     path[n + 1] = NULL;
 }
 
-/* The path of a setting in the file, or where it would be added; `section` is cut into keys of it. */
+/* The path of a setting in the file, or the place to add it; `section` is cut into keys of it. */
 static bool find_path(const ek__settings *s, const ek__setting *setting, const ek__node *root, char section[256],
                       const char *path[MAX_KEYS + 1])
 {
@@ -103,9 +104,9 @@ static bool find_path(const ek__settings *s, const ek__setting *setting, const e
     return true;
 }
 
-/* ---- values that are shared ---- */
+/* ---- shared values ---- */
 
-/* Does an alias mean the same setting: by its key, or as the data-parallel ranks of how data is cut? */
+/* Does an alias mean the same setting: by its key, or as the data-parallel ranks in the cut of data? */
 static bool means_the_same(const ek__node *alias, const ek__node *original)
 {
     if (alias->key)
@@ -116,7 +117,7 @@ static bool means_the_same(const ek__node *alias, const ek__node *original)
     return list && strcmp(list->key, "dataset_strategy") == 0;
 }
 
-/* Aliases of a value below `node`, and how many of them mean something else. */
+/* Aliases of a value below `node`, and the number of them with another meaning. */
 static int count_aliases(const ek__node *node, const ek__node *original, int *n_others)
 {
     int n = node->original == original;
@@ -146,7 +147,7 @@ static ek_status splice_shared(const ek__settings *s, const ek__source *source, 
     return status;
 }
 
-/* The text with the values that are shared. */
+/* The text with the shared values. */
 static ek_status set_shared(const ek__settings *s, const ek__job_text *file, char **out, size_t *size, ek_error *err)
 {
     ek__source source = {.size = (int)file->size};
@@ -169,7 +170,7 @@ static ek_status set_shared(const ek__settings *s, const ek__job_text *file, cha
     return status;
 }
 
-/* ---- all of them ---- */
+/* ---- all settings ---- */
 
 static ek_status add(ek__edit *edit, const ek__settings *s, const ek__setting *setting, ek_error *err)
 {

@@ -1,17 +1,17 @@
-/* Is a model one that can be calculated with? The ranges are those that the reader of layer files keeps; a model of
- * another origin, filled in memory by a caller of the library, comes here before anything is indexed by its counts or
- * summed from its figures. The first member that is wrong is named as it is called in the structs. */
+/* Checks that a model is valid for calculations. The ranges are those of the reader of layer files; a model from
+ * another source, filled in memory by a caller of the library, is checked here before its counts are used as indexes or
+ * its figures are summed. The first wrong member is named as in the structs. */
 #include <stdio.h>
 #include <string.h>
 
 #include "base/error.h"
 #include "layers/layers.h"
 
-/* A layer, and how messages name it. */
+/* A layer, and its name in messages. */
 typedef struct place {
     const ek_layer *layer;
     const char *part; /* "head", "body layer kind", "tail" */
-    int number;       /* of the kind, from 0; below 0: not one of several */
+    int number;       /* index of the kind, from 0; below 0: not one of several */
     ek_error *err;
 } place;
 
@@ -27,7 +27,7 @@ static const char *place_text(const place *at, char text[PLACE_ROOM])
     return text;
 }
 
-/* Is a member of a layer in its range? NaN is in none. */
+/* Is a member of a layer in its range? NaN never is. */
 static ek_status check_number(const place *at, const char *member, double value, double least, double most)
 {
     char text[PLACE_ROOM];
@@ -56,7 +56,7 @@ static ek_status check_name(const char *name, const char *part, ek_error *err)
                     part, EK_NAME_SIZE);
 }
 
-/* The gradient of the weights is a part of every backward pass that a plan may have, but for rounding. */
+/* The gradient of the weights is a part of every possible backward pass of a plan, except for rounding. */
 static ek_status check_weight_time(const place *at, const bool used[EK_N_RECOMPUTE])
 {
     const ek_layer *layer = at->layer;
@@ -96,7 +96,7 @@ static ek_status check_extra(const ek_layer *layer, const char *part, ek_error *
     return check_layer(&at, -EK__MAX_MEMORY_MB, used);
 }
 
-/* What a plan of the model may ask of a body layer is there. */
+/* A body layer has all values that a plan of the model may need. */
 static ek_status check_kinds(const ek_layers *layers, const place *at)
 {
     char text[PLACE_ROOM];

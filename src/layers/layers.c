@@ -1,6 +1,6 @@
-/* The model's layers as a value: names and default coefficients of the recompute kinds, times from the command line,
- * and the writer of layer files. The writer states the times of every modelled kind, and of others that do not follow
- * from the coefficients, in the shortest form that reads back to the same double, so that a file written and read again
+/* The model's layers: names and default coefficients of the recompute kinds, times from the command line, and the
+ * writer of layer files. The writer prints the times of every modelled kind, and other times that do not follow from
+ * the coefficients, in the shortest form that reads back to the same double, so that a file written and read again
  * gives the same figures. */
 #include "layers/layers.h"
 
@@ -128,8 +128,8 @@ static void write_number(FILE *out, const char *indent, const char *key, double 
     fprintf(out, ",\n%s\"%s\": %s", indent, key, digits);
 }
 
-/* Does the time follow from the backward time by the default coefficient, so that it need not be stated? Sums over
- * entries round. */
+/* Does the time follow from the backward time by the default coefficient, so that it can be omitted? Sums over entries
+ * round. */
 static bool is_default_time(const ek_layer *layer, int kind)
 {
     double expected = layer->backward_time[EK_RECOMPUTE_NONE] * (1.0 + ek_recompute_coefficient[kind]);

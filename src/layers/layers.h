@@ -1,4 +1,4 @@
-/* layers/layers.h - what the readers of layers share. */
+/* layers/layers.h - constants and functions shared by the readers of layers. */
 #ifndef EK_LAYERS_LAYERS_H
 #define EK_LAYERS_LAYERS_H
 
@@ -7,11 +7,11 @@
 
 /** Smallest time of a body layer, in any unit: it must not be zero. */
 #define EK__MIN_TIME 1e-12
-/** Largest time and largest memory an input may state: far beyond any machine, far below overflow. */
+/** Largest time and largest memory of an input: far above any machine, far below overflow. */
 #define EK__MAX_TIME      1e12
 #define EK__MAX_MEMORY_MB 1e9
 
-/** Share by which the rounding of sums may leave the gradient of the weights above the backward pass it is a part of.
+/** Tolerance for rounding of sums: the weight gradient may exceed the backward pass that contains it by this share.
  */
 #define EK__WEIGHT_TOLERANCE 1e-9
 

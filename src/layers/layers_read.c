@@ -1,25 +1,25 @@
-/* Reads a layer file: the JSON that the original tool keeps its models in, with several kinds of body layer and with
- * measured times or coefficients per recompute kind. HEAD and TAIL entries are summed into one extra each, since all of
- * them sit on the first and the last chunk. */
+/* Reads a layer file: the original tool's JSON of models, with several kinds of body layer and with measured times or
+ * coefficients per recompute kind. HEAD and TAIL entries are summed into one extra each, since all of them are on the
+ * first and the last chunk. */
 #include <math.h>
 #include <string.h>
 
 #include "base/error.h"
 #include "layers/layers.h"
 
-#define PARTS_TOLERANCE 1e-6 /* of a sum whose parts were printed rounded */
+#define PARTS_TOLERANCE 1e-6 /* of a sum of parts that were printed rounded */
 #define TIME_REMEDY     "give it in the file or as --time head=0.1,body=3.1,tail=3.5"
 
 typedef enum layer_type { HEAD, BODY, TAIL, N_TYPES } layer_type;
 static const char *const type_name[N_TYPES] = {"HEAD", "BODY", "TAIL"};
 
-/* A reading in progress; `layers` is handed over only when all of it is right. */
+/* A reading in progress; `layers` is passed on only if all of it is valid. */
 typedef struct reader {
     ek__in in;
-    ek_times times; /* overrides, NAN where none */
+    ek_times times; /* overrides, NAN if none */
     ek_layers layers;
     int n_extra[N_TYPES]; /* layers summed into head and tail */
-    bool split_missing;   /* some layer does not say how its backward time splits */
+    bool split_missing;   /* some layer has no split of its backward time */
 } reader;
 
 static ek_status read_type(reader *r, const ek__node *entry, layer_type *out)
@@ -42,7 +42,7 @@ static ek_status read_type(reader *r, const ek__node *entry, layer_type *out)
     return ek__fail_at(&r->in, node, "is %s, which is no type of layer; %s", found, advice);
 }
 
-/* A number that may be absent. */
+/* An optional number. */
 static ek_status read_optional(reader *r, const ek__node *entry, const char *key, double min, double max,
                                const char *advice, double *out)
 {
@@ -66,7 +66,7 @@ static ek_status read_forward(reader *r, const ek__node *entry, layer_type type,
     return ek__number(&r->in, node, least, EK__MAX_TIME, "it is the forward time of one layer and micro-batch", out);
 }
 
-/* The two parts of the backward time, both or neither. `*given` says which. */
+/* The two parts of the backward time, both or neither. `*given` is set accordingly. */
 static ek_status read_parts(reader *r, const ek__node *entry, double *input, double *weight, bool *given)
 {
     static const char advice[] = "it is that part of the backward time of one layer and micro-batch";
@@ -95,7 +95,7 @@ static ek_status read_parts(reader *r, const ek__node *entry, double *input, dou
 }
 
 /* Backward times by the rule in evenkeel/layers.h. A time from the command line replaces the file's whole measurement:
- * a backward time that was measured with another forward time would not go with it. */
+ * a backward time measured with another forward time would not fit it. */
 static ek_status read_backward(reader *r, const ek__node *entry, bool overridden, ek_layer *layer)
 {
     static const char coefficient_advice[] = "it is the share by which the backward pass grows";
@@ -140,7 +140,8 @@ static ek_status read_backward(reader *r, const ek__node *entry, bool overridden
     return status;
 }
 
-/* Coefficients and sums must stay within what may be stated, or the layers could not be written and read again. */
+/* Coefficients and sums must stay within the allowed ranges, otherwise the layers could not be written and read
+ * again. */
 static ek_status check_times(reader *r, const ek__node *node, const ek_layer *layer)
 {
     for (int k = 0; k < EK_N_RECOMPUTE; k++)
@@ -176,8 +177,8 @@ static ek_status read_memory(reader *r, const ek__node *entry, layer_type type, 
     return status;
 }
 
-/* The gradient of the weights is a part of every backward time, of one too that is stated shorter than the backward
- * pass without recomputation (which is warned of). */
+/* The gradient of the weights is a part of every backward time, also of one shorter than the backward pass without
+ * recomputation (which gives a warning). */
 static void cut_weight_time(ek_layer *layer)
 {
     for (int k = 0; k < EK_N_RECOMPUTE; k++)
@@ -302,7 +303,7 @@ static ek_status finish_extra(reader *r, const ek__node *list, layer_type type, 
     return check_times(r, list, extra);
 }
 
-/* A layer file of a trace is the common one without any. */
+/* Layer files made from a trace usually have none. */
 static ek_status fail_without_memory(reader *r, const ek__node *list)
 {
     for (int b = 0; b < r->layers.n_body; b++) {
@@ -394,7 +395,8 @@ ek_status ek__layers_from_config(const ek__config_tree *doc, const ek_times *tim
         return ek__no_memory(err);
     ek_status status = read_root(&r, ek__config_root(doc));
     if (status == EK_OK)
-        status = ek_layers_check(&r.layers, err); /* sums are left: what each key may say was checked with its place */
+        status =
+            ek_layers_check(&r.layers, err); /* only sums remain: the value of each key was checked with its place */
     if (status == EK_OK)
         *out = r.layers;
     else

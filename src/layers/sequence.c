@@ -1,6 +1,6 @@
-/* The sequence pipeline's change of a model: times and memory of one piece from those of a micro-batch, by the closed
- * formulas of the original tool. What it does not handle: pieces of different length or time (later pieces attend to
- * more tokens), key heads that several query heads share, context parallelism. */
+/* Converts a model for the sequence pipeline: times and memory of one piece from those of a micro-batch, by the closed
+ * formulas of the original tool. Not handled: pieces of different length or time (later pieces attend to more tokens),
+ * key heads that several query heads share, context parallelism. */
 #include "evenkeel/sequence.h"
 #include "evenkeel/job.h"
 #include "evenkeel/layers.h"
@@ -19,7 +19,7 @@ static ek_origin file_of(const ek_job *job)
     return (ek_origin){.file = job->path};
 }
 
-/* Where the file says the sequence length. */
+/* The place of the sequence length in the file. */
 static ek_origin sequence_of(const ek_job *job)
 {
     return (ek_origin){job->path, job->seq_line, job->seq_column};
@@ -49,7 +49,7 @@ static double key_mb(const ek_job *job)
     return 2.0 * job->parallel.batch * m->n_heads * job->parallel.seq_length * head_dim / job->parallel.tensor / MB;
 }
 
-/* MB that the head is smaller with k pieces. */
+/* MB by which the head is smaller with k pieces. */
 static double head_saving(const ek_job *job, int k)
 {
     double tokens = (double)job->parallel.batch * job->parallel.seq_length, t = job->parallel.tensor;
@@ -58,7 +58,7 @@ static double head_saving(const ek_job *job, int k)
     return (1 - 1.0 / k) * held / MB;
 }
 
-/* MB that the tail is smaller with k pieces. */
+/* MB by which the tail is smaller with k pieces. */
 static double tail_saving(const ek_job *job, int k)
 {
     double tokens = (double)job->parallel.batch * job->parallel.seq_length;
@@ -74,8 +74,8 @@ static void divide_times(ek_layer *layer, int k)
         layer->backward_time[r] /= k;
 }
 
-/* The formulas take off what a whole micro-batch needs. A model that holds less than that, for example because a layer
- * file states no such memory, cannot go below nothing; one that is negative already (a constant that is in it) stays.
+/* The formulas subtract the memory of a whole micro-batch. A smaller value, for example in a layer file without such
+ * memory, is limited to zero; one that is already negative (it contains a constant) does not change.
  */
 static void shrink(ek_layer *layer, const char *what, double saving, const ek_job *job, const ek_listener *listener)
 {

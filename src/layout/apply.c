@@ -1,6 +1,6 @@
-/* A job with another layout: degrees and batches put in, layers spread evenly, nothing recomputed, and then what the
- * framework derives of it (job/settings.h). Patterns of selective recomputation stay, on no layer, so that plans can
- * use them; a job without any has its framework's usual ones. */
+/* Applies a layout to a job: sets degrees and batches, spreads layers evenly without recomputation, and then updates
+ * the values that the framework derives (job/settings.h). Patterns of selective recomputation are kept, for no layer,
+ * so that plans can use them; a job without patterns gets its framework's default ones. */
 #include <stdlib.h>
 #include <string.h>
 
@@ -17,7 +17,7 @@ static void set_degrees(const ek_layout *layout, ek_job *job)
 {
     ek_job_parallel *p = &job->parallel;
     const int *v = layout->value;
-    /* MindSpore accumulates gradients without a pipeline in another way than with one. */
+    /* MindSpore accumulates gradients without a pipeline differently than with one. */
     bool accumulates = is_mindformers(job) && v[EK_AXIS_PIPELINE] == 1;
     p->data = v[EK_AXIS_DATA];
     p->tensor = v[EK_AXIS_TENSOR];
@@ -33,7 +33,8 @@ static void set_degrees(const ek_layout *layout, ek_job *job)
     p->fine_grain = p->tensor > 1 ? v[EK_AXIS_FINE] : 1;
 }
 
-/* Who shares the states. Where fewer ranks do than could: groups of MindFormers, instances of Megatron. */
+/* Set the ranks that share the states. If fewer ranks share than could: groups of MindFormers, instances of
+ * Megatron. */
 static void set_shard(const ek_layout *layout, ek_job *job)
 {
     ek_job_states *s = &job->states;
@@ -52,12 +53,12 @@ static void set_shard(const ek_layout *layout, ek_job *job)
     }
 }
 
-/* What is shared besides the states, or not; after what follows from the degrees. */
+/* Set the sharding of the table and of the summed gradients, after the values derived from the degrees. */
 static void set_shared(const ek_layout *layout, ek_job *job)
 {
     ek_job_states *s = &job->states;
     if (ek__layout_has_table(job))
-        s->shard_table = layout->value[EK_AXIS_TABLE] > 1; /* nothing where states are whole */
+        s->shard_table = layout->value[EK_AXIS_TABLE] > 1; /* nothing if states are whole */
     if (!ek__layout_has_sums(job))
         return;
     s->shard_gradient = s->shard_optimizer && layout->value[EK_AXIS_SUMS] > 1;
@@ -76,7 +77,7 @@ static ek_status add_patterns(const ek_job *job, ek_job *to, ek_error *err)
     bool has[2] = {false, false};
     ek_status status = EK_OK;
     if (to->framework == EK_TORCHTITAN)
-        return EK_OK; /* its rules bring their own */
+        return EK_OK; /* its rules add their own */
     int *none = ek__alloc((size_t)to->plan.n_stages * (size_t)to->plan.n_chunks, sizeof *none);
     if (!none)
         return ek__no_memory(err);

@@ -1,4 +1,4 @@
-/* One layout by itself: its best plan, as the search balances it, and its bounds. */
+/* Balances and bounds a single layout: its best plan, as found by the search, and its bounds. */
 #include <math.h>
 
 #include "base/error.h"
@@ -56,10 +56,10 @@ static bool never(void *user)
     return false;
 }
 
-enum { NODES = 100, FEW_CELLS = 32 }; /* sides of the tree, of pipelines for which they take seconds at most */
-#define FAR 4                         /* times a bound: no plan that matters is as long */
+enum { NODES = 100, FEW_CELLS = 32 }; /* nodes of the tree, for pipelines that need seconds at most */
+#define FAR 4                         /* times a bound: no relevant plan is as long */
 
-/* With several chunks a stage, what a mix of paths of the layout's own says, and whole layers. */
+/* With several chunks per stage, the bound of the layout's own mix of paths, then with whole layers. */
 static ek_status look_at_mix(const ek__bound_figures *figures, const ek_device *device, const ek_layout *layout,
                              double *seconds, ek_error *err)
 {
@@ -92,7 +92,7 @@ static ek_status find_seconds(const ek__bound_figures *figures, const ek_device 
     return isfinite(*seconds) ? look_at_mix(figures, device, layout, seconds, err) : EK_OK;
 }
 
-/* @param all  false: memory alone */
+/* @param all  false: only memory */
 static ek_status bound_of(const ek_job *job, const ek_device *device, const ek_layout *layout, bool all,
                           ek_layout_bound *out, ek_error *err)
 {

@@ -1,11 +1,10 @@
-/* Best first. Heaps have the layouts by their bound: those with one chunk a stage; the others, whose bounds are less
- * close; and of these the ones that no better bound is looked for, which are balanced early, so that there is a good
- * plan to judge the others by. The tops of all are looked at closer, a batch of each at a time: first their bound
- * within the memory limit; of several chunks, the mixes of paths that are known for the pipeline, and a mix of their
- * own; then their best plan, which long pipelines with several chunks have first in short, then as good as can be, the
- * shortest first. A batch is a fixed number of layouts and judged by the best plans and the mixes from
- * before it, so the search is the same for any number of threads. It ends where the least bound is no less than the
- * k-th best step. */
+/* Searches the layouts best first. Heaps order the layouts by their bound: those with one chunk per stage; the others,
+ * with weaker bounds; and the part of these whose bounds are final, which is balanced early, so that there is a good
+ * plan to compare the others with. The tops of all heaps are refined in batches: first by their bound within the memory
+ * limit; with several chunks, by the known mixes of paths of the pipeline, then by their own mix; then by their best
+ * plan, which for long pipelines with several chunks is searched briefly first, then thoroughly, shortest first. A
+ * batch is a fixed number of layouts and uses only the best plans and mixes from before it, so the search is the same
+ * for any number of threads. It ends when the least bound is not below the k-th best step. */
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
@@ -17,26 +16,25 @@
 
 #define EQUAL 1e-9 /* of a step: rounding of sums */
 
-enum { MOST_MIXES = 8 }; /* of a pipeline: what more of them bring is little */
+enum { MOST_MIXES = 8 }; /* of a pipeline: more of them gain little */
 
-/* Layouts of each heap in a batch: whose bounds are looked at, which takes microseconds; that are balanced or get a mix
- * of their own, which takes milliseconds to seconds. */
+/* Layouts of each heap in a batch: those to bound, which takes microseconds; those to balance or to give their own mix,
+ * which takes milliseconds to seconds. */
 enum { TRIED = EK__N_HEAPS - 1 };
 enum { MOST_BOUNDED = 512, FEW_BALANCED = 4, MOST_BALANCED = 64, BATCH = EK__N_HEAPS * (MOST_BOUNDED + MOST_BALANCED) };
 
-/* A layout that is looked at. */
+/* A layout being refined. */
 typedef struct looked {
     size_t at; /* candidate */
     ek__candidate before;
     bool done;
     ek__mixes *mixes; /* of its pipeline; NULL: one chunk, or not made yet */
-    bool find;        /* a mix: one layout of a pipeline at a time, since the others profit by it */
+    bool find;        /* a mix: one layout of a pipeline at a time, since the others can use it */
     ek__mix *mix;     /* that was found */
-    ek__split split;  /* of those that are balanced */
+    ek__split split;  /* of balanced ones */
 } looked;
 
-/* The k shortest steps that are known, a layout's once: of the best plans before a batch and its results, in whatever
- * order these come. */
+/* The k shortest known steps, one per layout: from the best plans before a batch and from its results, in any order. */
 typedef struct shortest {
     int n, k;
     size_t *at;      /* [k + 1] candidates */
@@ -54,7 +52,7 @@ typedef struct batch {
 
 /* ---- the heap ---- */
 
-/* By bound, but those that have a plan by that. Of equal ones the first in the space's order. */
+/* By bound, or by the plan's step if there is a plan. Of equal ones the first in the space's order. */
 static bool before(const ek__layout_search *s, size_t a, size_t b)
 {
     const ek__candidate *x = &s->candidate[a], *y = &s->candidate[b];
@@ -195,7 +193,7 @@ ek_status ek__layout_balance(const ek__layout_search *search, const ek_layout *l
     ek_job job;
     ek_error why;
     ek_status status = ek__layout_job_on(search->job, search->device, layout, &job, &why);
-    *legal = status != EK_ERR_INPUT; /* what chunks and schedule bring into the job's check */
+    *legal = status != EK_ERR_INPUT; /* chunks and schedule may fail the job's check */
     if (!*legal)
         return EK_OK;
     if (status) {
@@ -222,13 +220,13 @@ static ek_status balance(batch *b, looked *l, ek_cost_cache *cache, ek_error *er
         c->fate = EK_FATE_ILLEGAL;
         c->bound = INFINITY;
     }
-    /* Whoever is cut short is looked at again, or is open at the end. */
+    /* An interrupted layout is refined again, or is open at the end. */
     if (!status && !l->split.over)
         c->known = quick && l->split.found ? EK__KNOWN_TRIED : EK__KNOWN_SPLIT;
     return status;
 }
 
-/* Is it to be balanced? Else its bound is looked at. */
+/* Is it to be balanced? Otherwise its bound is refined. */
 static bool is_balanced(const looked *l, const ek__candidate *c)
 {
     bool mixed = !l->mixes || c->known >= EK__KNOWN_MIXED;
@@ -263,7 +261,7 @@ static ek_status make_plan(const ek__layout_search *s, const ek__candidate *c, e
     return EK_OK;
 }
 
-/* The first answer may be of a layout that is balanced again. @return is there no plan of it that is as short? */
+/* The first answer may be of a layout that is balanced again. @return whether there is no equally short plan of it */
 static bool drop_longer(ek__layout_search *s, size_t at, double seconds)
 {
     int i = 0;
@@ -280,8 +278,8 @@ static bool drop_longer(ek__layout_search *s, size_t at, double seconds)
     return true;
 }
 
-/* Of equal ones the first in the space's order goes first. The estimate borrows its job, whose place changes with the
- * plan's. */
+/* Of equal ones the first in the space's order comes first. The estimate borrows its job, which moves together with the
+ * plan. */
 static ek_status keep(ek__layout_search *s, size_t at, ek__split *split)
 {
     const ek__candidate *c = &s->candidate[at];
@@ -381,7 +379,7 @@ ek_status ek__layout_mixes_of(ek__layout_search *s, const ek__candidate *c, ek__
         grown[s->n_mixes++] = *out;
     else if (s->err && status != EK_ERR_INPUT)
         *s->err = why;
-    return status == EK_ERR_INPUT ? EK_OK : status; /* a pipeline that the schedule cannot run: its check says so */
+    return status == EK_ERR_INPUT ? EK_OK : status; /* a pipeline that the schedule cannot run: its check reports it */
 }
 
 static ek_status add_into(batch *b, size_t at)
@@ -403,12 +401,12 @@ static bool takes_long(const batch *b, const looked *l)
     return l->find || known >= EK__KNOWN_MIXED || (known == EK__KNOWN_WITHIN && !l->mixes);
 }
 
-/* Of those that have a plan, one at a time while others are without. */
+/* Of those with a plan, one at a time while others have none. */
 static int most_balanced(const batch *b, int heap)
 {
     const ek__layout_search *s = b->search;
     const ek__heap *untried = &s->heap[TRIED - 1];
-    if (s->n_best == 0) /* first of all, a plan */
+    if (s->n_best == 0) /* first find any plan */
         return 1;
     return heap < TRIED || untried->n == 0 || s->candidate[untried->at[0]].bound >= b->upper ? b->most_balanced : 1;
 }
@@ -431,9 +429,8 @@ static ek_status fill_from(batch *b, int heap)
     return status;
 }
 
-/* Few are balanced at a time, since each may lower the step to beat, by which others are spared. Where the batch before
- * did not lower it, and as long as so many plans are missing, more are looked at side by side, for threads and
- * processes to share. */
+/* Few are balanced at a time, since each may lower the step to beat, which eliminates others. If the previous batch did
+ * not lower it, and while this many plans are missing, more are balanced in parallel by threads and processes. */
 static void choose_size(batch *b, double upper)
 {
     const ek__layout_search *s = b->search;
@@ -503,7 +500,7 @@ static void restart_shortest(batch *b)
         add_shortest(&b->known, s->best_at[i], s->best[i].estimate.step.seconds);
 }
 
-/* Was it balanced for nothing? Sums are rounded: bounds come from others than steps. */
+/* Was balancing it unnecessary? Sums are rounded: bounds and steps come from different sums. */
 static bool is_ruled_out(const looked *l, double upper)
 {
     return is_balanced(l, &l->before) && l->before.bound > upper * (1 + EQUAL);
@@ -595,13 +592,13 @@ static ek_status run_batch(batch *b)
             add_shortest(&b->known, b->item[i].at, b->item[i].split.seconds);
     for (size_t i = 0; i < b->n; i++) {
         looked *l = &b->item[i];
-        if (is_ruled_out(l, upper_of(&b->known))) { /* it may have been ended for that */
+        if (is_ruled_out(l, upper_of(&b->known))) { /* that may be the reason it was ended */
             s->candidate[l->at] = l->before;
             ek__split_clear(&l->split);
             continue;
         }
         int known = s->candidate[l->at].known;
-        if (!status) /* what was cut short may have a plan */
+        if (!status) /* an interrupted one may have a plan */
             status = l->done && known >= EK__KNOWN_TRIED ? add(b, l) : ek__layout_take_plan(s, l->at, &l->split);
         if (!status && known < EK__KNOWN_SPLIT)
             push(s, l->at);
@@ -631,7 +628,7 @@ static void fill_heaps(ek__layout_search *s)
             push(s, i);
 }
 
-/* What was balanced while the others were bounded. */
+/* The layout that was balanced while the others were bounded. */
 static ek_status add_first(batch *b)
 {
     ek__layout_search *s = b->search;
@@ -646,7 +643,7 @@ static ek_status add_first(batch *b)
         first->split = (ek__split){.seconds = INFINITY};
         if (c->n_chunks == 1 && first->whole)
             c->known = EK__KNOWN_SPLIT;
-        /* Else a better bound is looked for, and the layout balanced again. */
+        /* Otherwise a better bound is searched, and the layout balanced again. */
         status = c->known == EK__KNOWN_SPLIT ? add(b, &b->item[0]) : ek__layout_take_plan(s, i, &b->item[0].split);
         ek__split_clear(&b->item[0].split);
     }

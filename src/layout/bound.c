@@ -4,19 +4,19 @@
  *
  *     T >= alpha_s + beta_s(n)
  *
- * where beta grows with the layers of the stage alone. Since all layers are somewhere, T is at least the least value at
- * which the stages can hold them all: of whole layers of the commonest kind, and of seconds of all kinds in fractions.
- * 1F1B with one chunk, k = min(m, p - s) forward passes of warm-up, W all passes of a micro-batch through all stages,
- * w = f + b of the stage:
+ * where beta grows with the layers of the stage only. Since every layer is on some stage, T is at least the smallest
+ * value for which the stages can hold all layers: counted in whole layers of the commonest kind, and in fractional
+ * seconds of all kinds. 1F1B with one chunk, k = min(m, p - s) forward passes of warm-up, W all passes of a micro-batch
+ * through all stages, w = f + b of the stage:
  *
  *     T >= W + (m - k) w + (k - 1) b     first micro-batch forward and back to s, its list, the last one's way back
  *
- * Several chunks (interleaved): the same path from the first backward of the last chunk, which leaves out what forward
- * passes of warm-up there are at most; and the way to the stage, all its work, and the way back from its first chunk.
- * Any other schedule: the way to the stage and all its work.
+ * Several chunks (interleaved): the same path from the first backward of the last chunk, without the maximum number of
+ * forward passes of warm-up; and the way to the stage, all its work, and the way back from its first chunk. Any other
+ * schedule: the way to the stage and all its work.
  *
- * Memory. A stage holds for the whole step what its layers' parameters take, and of the layers what they keep of as
- * many micro-batches as are alive at once. What comes and goes inside a block is left out. */
+ * Memory. A stage holds its layers' parameters for the whole step, and its layers' saved activations for as many
+ * micro-batches as are alive at once. Temporary tensors inside a block are ignored. */
 #include "layout/bound.h"
 
 #include <assert.h>
@@ -37,7 +37,7 @@ typedef struct finder {
     ek__step_layers *layers;
     ek__bound_figures f;
     int count[EK__N_GRAPH_KINDS];
-    bool all_kinds; /* of recomputation; else none and the whole layer */
+    bool all_kinds; /* of recomputation; otherwise none and the whole layer */
     ek_error *err;
 } finder;
 
@@ -144,7 +144,7 @@ static void find_ends(finder *g)
     f->tail_bytes = static_of(g, EK__GRAPH_HEAD);
 }
 
-/* Where recomputation is known: what each kind keeps. */
+/* If recomputation is known: the bytes that each kind saves. */
 static ek_status find_kept(finder *g, int at, ek__graph_kind kind)
 {
     ek__bound_figures *f = &g->f;
@@ -180,19 +180,19 @@ static ek_status find_all_kept(finder *g)
         if (status)
             break;
         g->f.ends_transient[end] = bytes.transient;
-        g->f.tail_kept = bytes.kept; /* of the head, at last */
+        g->f.tail_kept = bytes.kept; /* of the head, after all others */
     }
     return status;
 }
 
 static ek__data_layer data_layer_of(finder *g, ek__graph_kind kind)
 {
-    bool has_table = g->f.p == 1; /* the only stage: a tied head uses the embedding's */
+    bool has_table = g->f.p == 1; /* the only stage: a tied head uses the embedding's weights */
     return ek__data_layer_of(g->job, ek__step_layer(g->layers, kind)->graph, has_table);
 }
 
-/* What goes behind the last backward pass, each as if all layers and the ends were such and went at once; and what the
- * states add to the update, with weights that are gathered once behind it. */
+/* Reductions after the last backward pass, each as if all layers and the ends were of that kind and reduced at once;
+ * and the states' part of the update, including weights that are gathered once after it. */
 static ek__data_traffic traffic_of(finder *g, ek__graph_kind kind, double *reduced, double *update)
 {
     const ek__data_layer one = data_layer_of(g, kind);
@@ -247,7 +247,7 @@ static int64_t least_transient(const ek__bound_figures *f, int from, int to)
     return least;
 }
 
-/* Where layers of other kinds are. */
+/* The places of layers of other kinds. */
 static void find_others(finder *g)
 {
     ek__bound_figures *f = &g->f;
@@ -263,8 +263,8 @@ static void find_others(finder *g)
     f->behind_transient = least_transient(f, n - f->n_behind, n);
 }
 
-/* Times of states are linear in them. Some stage has a p-th of the commonest layers, rounded up; and one has the mean
- * of all. */
+/* Times of states are linear in them. Some stage has at least a p-th of the commonest layers, rounded up; and one has
+ * at least the mean of all. */
 static void find_update(finder *g)
 {
     ek__bound_figures *f = &g->f;
@@ -282,7 +282,7 @@ static void find_whole(finder *g)
     g->f.whole_constant = g->device->host.step_us * 1e-6;
 }
 
-/* Bytes between stages, as ek_cost_step() has them. */
+/* Bytes between stages, as in ek_cost_step(). */
 double ek__bound_edge(const ek_job *job, const ek_device *device, int stage)
 {
     const ek_job_parallel *p = &job->parallel;
@@ -331,7 +331,7 @@ ek_status ek__bound_figures_of(const ek_job *job, const ek_device *device, ek_co
 
 /* ---- rules ---- */
 
-/* Every layer has the same: what that adds to its backward pass is part of it, and what it keeps is all there is. */
+/* Every layer has the same recomputation: its extra time is part of the backward pass, and there is no other choice. */
 static bool recompute_all(ek__bound_figures *f, ek_recompute way)
 {
     double times = accumulation(f->job), least = INFINITY;
@@ -339,7 +339,7 @@ static bool recompute_all(ek__bound_figures *f, ek_recompute way)
     f->backward_share = 1;
     for (int i = 0; i < f->n_kinds; i++) {
         bool saves = isfinite(f->kind[i].again[way]);
-        double more = saves ? f->kind[i].again[way] : 0; /* else of no account */
+        double more = saves ? f->kind[i].again[way] : 0; /* otherwise irrelevant */
         any = any || saves;
         least = fmin(least, more);
         f->kind[i].backward += more;
@@ -411,7 +411,7 @@ static line through_1f1b(const ek__bound_figures *f, int s)
                   .gamma = pairs + (k - 1) * f->backward_share};
 }
 
-/* The way to a stage and back from it through chunks of a layer each, and all its work. */
+/* The way to a stage and back through chunks with one layer each, and all its work. */
 static line all_work(const ek__bound_figures *f, int s, bool back)
 {
     double own, own_backward;
@@ -421,7 +421,7 @@ static line all_work(const ek__bound_figures *f, int s, bool back)
 }
 
 /* From the first backward of the last chunk to the last backward of the first. Forward passes before it: 2 (p - s - 1)
- * and p for each chunk but one, in turns of p, and one more; of one chunk no more than `most`. */
+ * and p for each chunk except one, in rounds of p, and one more; with one chunk at most `most`. */
 static int warm_up_of(const ek__bound_figures *f, int s, int v, int chunk)
 {
     int warm = 2 * (f->p - s - 1) + (v - 1) * f->p + 1, turn = v * f->p, rest = warm % turn - chunk * f->p;
@@ -432,7 +432,7 @@ static line through_interleaved(const ek__bound_figures *f, int s, int v)
 {
     double own, own_backward;
     ends_of(f, s, &own, &own_backward);
-    int most = warm_up_of(f, s, v, 0); /* of the first chunk, which has most */
+    int most = warm_up_of(f, s, v, 0); /* of the first chunk, which has the most */
     double left = f->m > most ? f->m - most : 0, behind = f->p - 1 - s;
     double forwards = f->body - f->body_backward + f->head - f->head_backward + f->tail - f->tail_backward;
     double backward_way = behind * f->least_backward + (s < f->p - 1 ? f->tail_backward : 0) + s * f->least_backward +
@@ -456,7 +456,7 @@ static int lines_of(const ek__bound_figures *f, int s, int v, const ek_schedule 
     return 2;
 }
 
-/* Whole layers that the stages can hold below T, no more than are asked for. */
+/* Whole layers that the stages can hold below T, up to the given number. */
 static int held(const line (*lines)[MOST_LINES], int n_lines, int p, double t, int wanted)
 {
     int sum = 0;
@@ -483,12 +483,12 @@ static double fractions(const line (*lines)[MOST_LINES], int which, int p, doubl
     return over / under;
 }
 
-/* Gradients behind the last backward pass. A stage's chunks run their last rows of backward passes from its last chunk
- * to its first, and reduce behind them: what chunks up to k reduce, less what of the backward pass of k it may run
- * beside (h_k: 1, or 0 where a chunk's gradients go at its end) and the rows of those before it, is exposed, for every
- * k. With weights l_k that add up to 1 (L_c of k from c on) a layer in chunk c adds at least
- * r L_c - b (h_c l_c + row (L_c - l_c)). The weights make that the same for the layers that reduce most, wherever they
- * are: (r - h_c b) l_c = 1 - (r - row b) L_{c+1}, from the last chunk on, and then scaled. */
+/* Gradients after the last backward pass. A stage's chunks run their last rows of backward passes from its last chunk
+ * to its first, each followed by its reductions: for every k, the reductions of chunks up to k are exposed, minus the
+ * part of k's backward pass that may overlap with them (h_k: 1, or 0 if a chunk's gradients are reduced at its end) and
+ * the rows of the chunks before it. With weights l_k that add up to 1 (L_c of k from c on) a layer in chunk c adds at
+ * least r L_c - b (h_c l_c + row (L_c - l_c)). The weights make this equal for the layers that reduce most, in every
+ * chunk: (r - h_c b) l_c = 1 - (r - row b) L_{c+1}, from the last chunk on, and then scaled. */
 static void weigh_chunks(double r, double b, double row, int v, const double *beside, double *weight)
 {
     double sum = 0;
@@ -501,7 +501,7 @@ static void weigh_chunks(double r, double b, double row, int v, const double *be
         weight[c] /= sum;
 }
 
-/* What a layer in each chunk adds at least to what its stage exposes. */
+/* The least contribution of a layer in each chunk to its stage's exposed time. */
 static void exposed_of(double r, double b, double row, int v, const double *beside, const double *weight,
                        double *exposed)
 {
@@ -512,7 +512,7 @@ static void exposed_of(double r, double b, double row, int v, const double *besi
     }
 }
 
-/* May what a chunk reduces begin before its backward pass is through? */
+/* May a chunk's reductions begin before its backward pass has ended? */
 static bool sends_early(const ek_job_run *run, bool first_stage, int chunk)
 {
     bool apart = run->first_stage_buckets && !(first_stage && chunk == 0);
@@ -543,14 +543,14 @@ void ek__bound_exposed(const ek__bound_figures *f, int v, bool first_stage, doub
         for (int c = 0; c < v; c++)
             exposed[i][c] = f->exposed_share * exposed[i][c] + sure * f->kind[i].reduced;
     }
-    /* The embedding is reduced when all else is computed, behind what is left of that; its own backward pass and the
-     * head's hide no more than a row's. */
+    /* The embedding is reduced after all other computation, after the remaining reductions; its own backward pass and
+     * the head's hide at most one row of it. */
     double lost = hidden * row * f->exposed_share;
     ends[0] = f->head_reduced - lost * f->head_backward;
     ends[1] = (f->exposed_share * weight[v - 1] + sure) * f->tail_reduced - lost * f->tail_backward;
 }
 
-/* Of all plans, on all stages. */
+/* The bound for all plans, on all stages. */
 static double exposed_reduction(const ek__bound_figures *f, int v)
 {
     double first[EK__MOST_KINDS][EK_MAX_CHUNKS], other[EK__MOST_KINDS][EK_MAX_CHUNKS], ends[2], last[2], sum = 0;
@@ -577,7 +577,7 @@ static double with_reduction(const ek__bound_figures *f, int v)
     return sum / f->p;
 }
 
-/* Layers of the commonest kind that a stage with v chunks has at least: each chunk has a layer. */
+/* The least layers of the commonest kind on a stage with v chunks: each chunk has at least one layer. */
 static int least_alike(const ek__bound_figures *f, int v)
 {
     int others = f->n_layers - f->n_alike;
@@ -639,10 +639,10 @@ double ek__bound_seconds(const ek__bound_figures *f, int n_chunks, const ek_sche
 /* ---- memory ---- */
 
 /* Layers of a stage times the micro-batches that are alive of each at once: one in each of some chunks, and the others
- * where they are fewest. */
+ * in the chunk with the fewest. */
 typedef struct live {
-    int n_chunks;       /* that have one of the commonest kind for sure */
-    double of_one_each; /* sum over these, where they are fewest */
+    int n_chunks;       /* that certainly have one of the commonest kind */
+    double of_one_each; /* the least sum over these chunks */
     double fewest, most;
 } live;
 
@@ -654,7 +654,7 @@ static live live_of(const ek__bound_figures *f, int s, int v, const ek_schedule 
     } else if (ek_schedule_is_interleaved(schedule)) {
         alive.fewest = warm_up_of(f, s, v, v - 1);
         alive.most = warm_up_of(f, s, v, 0);
-    } else { /* one chunk of one micro-batch, whatever the schedule */
+    } else { /* one chunk of one micro-batch, for any schedule */
         alive.most = f->m;
     }
     for (int c = v - 1; c >= v - alive.n_chunks; c--)
@@ -691,7 +691,7 @@ int64_t ek__bound_transient(const ek__bound_figures *f, int place, int n_cells, 
     return behind && f->behind_transient < least ? f->behind_transient : least;
 }
 
-/* Behind the last forward pass of warm-up a stage's last chunk runs backward, where chunks follow one another. */
+/* After the last forward pass of warm-up, a stage's last chunk runs backward, if chunks follow one another. */
 static double besides(const ek__bound_figures *f, int s, int v, bool has_alike, const ek_schedule *schedule)
 {
     int64_t least = ek__bound_transient(f, (v - 1) * f->p + s, v * f->p, has_alike);
@@ -703,8 +703,8 @@ static double besides(const ek__bound_figures *f, int s, int v, bool has_alike, 
 
 double ek__bound_peak_mb(const ek__bound_figures *f, int n_chunks, const ek_schedule *schedule)
 {
-    /* Fullest stage at X: sum over stages of (X - what they have besides) / (bytes of a layer) = layers, at least. And
-     * all bytes for the whole step are on some stage. */
+    /* Fullest stage at X: sum over stages of (X - their other bytes) / (bytes of a layer) = layers, at least. And all
+     * bytes for the whole step are on some stage. */
     double over = f->n_alike, under = 0, least = 0, all = f->body_bytes;
     for (int s = 0; s < f->p; s++) {
         const live alive = live_of(f, s, n_chunks, schedule);
@@ -721,9 +721,9 @@ double ek__bound_peak_mb(const ek__bound_figures *f, int n_chunks, const ek_sche
 
 /* ---- both ---- */
 
-/* Seconds a micro-batch that recomputation adds to n layers, if all that is alive of them is to keep no more than
- * `room` bytes: kinds mixed, parts of layers too, where most micro-batches are alive. INFINITY: nothing keeps so
- * little. */
+/* Seconds per micro-batch that recomputation adds to n layers if all their live activations may take at most `room`
+ * bytes: kinds may be mixed, also within layers, at the moment with the most live micro-batches. INFINITY:
+ * impossible. */
 static double again(const ek__bound_figures *f, const live *alive, double n, double room)
 {
     double layers = live_layers(alive, n), over = (double)f->kept[0] * layers - room, least = INFINITY;
@@ -736,7 +736,7 @@ static double again(const ek__bound_figures *f, const live *alive, double n, dou
             if (!isfinite(f->again[a]) || !isfinite(f->again[b]))
                 continue;
             double less = (double)(f->kept[0] - f->kept[a]), more = (double)(f->kept[a] - f->kept[b]);
-            double whole = n * alive->most; /* at most so much is saved of every byte */
+            double whole = n * alive->most; /* the largest saving per byte */
             if (less * whole < over && (more <= 0 || (less + more) * whole < over))
                 continue;
             bool alone = less * whole >= over;
@@ -746,9 +746,9 @@ static double again(const ek__bound_figures *f, const live *alive, double n, dou
     return least;
 }
 
-/* Seconds a micro-batch that the rule's first layers add to n layers of the commonest kind. Chunks that have no others
- * recompute one each; where there are no others at all, n layers in v chunks recompute least where all but one have
- * one.
+/* Seconds per micro-batch that the rule's first layers add to n layers of the commonest kind. Chunks without other
+ * kinds recompute one each; without any other kinds, n layers in v chunks recompute least if all chunks except one have
+ * one layer.
  */
 static double again_by_rule(const ek__bound_figures *f, const live *alive, int n)
 {
@@ -789,7 +789,7 @@ static bool all_held_within(const ek__bound_figures *f, const line (*lines)[MOST
     int sum = 0;
     for (int s = 0; s < f->p; s++) {
         const live alive = live_of(f, s, v, schedule);
-        /* With one chunk, whatever layers of the commonest kind there are, are in it. */
+        /* With one chunk, all layers of the commonest kind are in it. */
         double limit = f->job->limit_mb * 1048576 - besides(f, s, v, v == 1 || alive.n_chunks > 0, schedule);
         int held = held_within(f, lines[s], n_lines, s, t, &alive, limit);
         if (held < 0)

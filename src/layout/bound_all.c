@@ -1,6 +1,6 @@
-/* Bounds of the whole space. An item is a group of layouts that differ in chunks and schedule alone: its job is made
- * once, its layers are priced once for all groups with the same ones, and each of its layouts then costs a closed form.
- * Groups are taken in slabs, so that a thread meets the same layers again and again, and results are put together in
+/* Bounds all layouts of the space. An item is a group of layouts that differ only in chunks and schedule: its job is
+ * made once, its layers are priced once for all groups with the same ones, and each of its layouts then costs a closed
+ * form. Groups are taken in slabs, so that a thread often finds the same layers in its cache, and results are joined in
  * the order of the space. */
 #include <math.h>
 #include <stdlib.h>
@@ -24,11 +24,10 @@ typedef struct bounder {
     ek__layout_search *search;
     bool with_first;
     size_t n_slabs;
-    found
-        *found; /* [slabs + 1] the last is the group that was balanced first, where its slab was not reached in time */
+    found *found; /* [slabs + 1] the last is the group that was balanced first, if its slab was not reached in time */
 } bounder;
 
-/* Of how much the least peak is over the limit. */
+/* By how much the least peak exceeds the limit. */
 static int over_by(double ratio)
 {
     return ratio <= 1.1 ? 0 : ratio <= 1.5 ? 1 : ratio <= 2 ? 2 : 3;
@@ -178,9 +177,9 @@ static ek_status take_item(void *user, size_t item, ek__unpack *from, ek_error *
     return to->candidate || from->wrong ? ek__unpack_end(from, err) : ek__no_memory(err);
 }
 
-/* ---- all together ---- */
+/* ---- the whole ---- */
 
-/* The extra group is not needed where its slab has it. */
+/* The extra group is not needed if its slab contains it. */
 static void drop_extra(bounder *b)
 {
     size_t group = b->search->first.group;

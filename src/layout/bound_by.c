@@ -1,6 +1,6 @@
-/* What makes the layouts long that bounds rule out: the part of the step that exceeds the best plan's most. A bound has
- * no parts, so that a layout is looked at with its layers spread evenly and nothing recomputed; and of many layouts
- * only one of each block of neighbours, which stands for all of them. */
+/* Finds the main cost of layouts excluded by bounds: the part of the step that exceeds the best plan's most. A bound
+ * has no parts, so a layout is priced with evenly spread layers and without recomputation; of many layouts, only one
+ * per block of neighbours, which represents all of them. */
 #include <stdlib.h>
 
 #include "base/error.h"
@@ -10,7 +10,7 @@ enum { MOST_LOOKED_AT = 500 };
 
 typedef struct blocks {
     ek__layout_search *search;
-    size_t size, *middle; /* candidates in a block; index of the one that is looked at */
+    size_t size, *middle; /* candidates in a block; index of the priced one */
     long *n;              /* layouts of each block */
     int *part;            /* -1: not known */
 } blocks;

@@ -1,4 +1,4 @@
-/* The difference of two steps by part, and it in words whose printed figures add up. */
+/* Computes the difference of two steps by part, and describes it in words with figures that add up as printed. */
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -38,7 +38,7 @@ static void order_parts(const ek_layout_difference *d, int order[EK_N_STEP_PARTS
 typedef struct writer {
     char *text;
     size_t size, used;
-    int left, n; /* tenths that are not named yet, parts named */
+    int left, n; /* tenths not named yet, parts named */
 } writer;
 
 static void put(writer *w, const char *title, int value)

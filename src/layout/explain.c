@@ -1,6 +1,6 @@
-/* Why a layout is not the best. What is asked for may fix some axes alone; then the best layout that has them is found
- * by the search itself and compared part by part. Where the framework would run none of them, the reason is its check's
- * of the first, or what does not divide. */
+/* Explains why a layout is not the best. The request may fix only some axes; then the search finds the best layout with
+ * them, and it is compared part by part. If the framework runs none of them, the reason is the check's for the first
+ * one, or the divisibility that fails. */
 #include <math.h>
 #include <stdio.h>
 #include <string.h>
@@ -22,7 +22,7 @@ typedef struct explainer {
     ek_error *err;
 } explainer;
 
-/* ---- what was asked for ---- */
+/* ---- the request ---- */
 
 static int fixed(const ek_layout_options *o, ek_layout_axis axis)
 {
@@ -47,9 +47,9 @@ static size_t asked_words(const ek_layout_options *o, char *text, size_t size)
     return used ? used : (size_t)snprintf(text, size, "any layout");
 }
 
-/* ---- is any of them legal? ---- */
+/* ---- legality ---- */
 
-/* Why no degrees with the fixed ones multiply to the devices and divide what they cut. */
+/* The reason why no degrees with the fixed ones multiply to the devices and divide the sizes they cut. */
 static void report_no_divisor(explainer *e, int64_t global_batch)
 {
     static const ek_layout_axis ranks[] = {EK_AXIS_DATA, EK_AXIS_TENSOR, EK_AXIS_CONTEXT, EK_AXIS_PIPELINE};
@@ -75,7 +75,7 @@ static void report_no_divisor(explainer *e, int64_t global_batch)
                  o->n_devices, (long long)global_batch);
 }
 
-/* One layout of a group. @param legal  out: it is */
+/* One layout of a group. @param legal out: whether it is legal */
 static ek_status look_at(explainer *e, const ek__space *space, const ek__layout_group *group, int n_chunks,
                          const ek_schedule *schedule, bool *legal)
 {
@@ -113,7 +113,7 @@ static ek_status look_at_group(explainer *e, const ek__space *space, const ek__l
     return status;
 }
 
-/* Is there a layout that the framework runs? Else out->why says why the first of them is none. */
+/* Is there a layout that the framework runs? Otherwise out->why is the reason for the first of them. */
 static ek_status find_legal(explainer *e, bool *legal)
 {
     ek__space space;
@@ -189,7 +189,7 @@ static void report(explainer *e)
                                      : "its best plan");
 }
 
-/* Those that the search takes where none are given. */
+/* The search's defaults. */
 static void choose_schedules(ek_layout_options *options)
 {
     if (options->n_schedules > 0)

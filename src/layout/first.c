@@ -1,8 +1,8 @@
-/* The first answer, while the whole space is bounded: what the job has today, with the best plan of its layers; for
- * other numbers of devices the layout with the least bound among some of the space's groups, one chunk a stage. Which
- * groups these are follows from the space alone, so that the answer is the same for any number of threads. Where a
- * framework has rules of recomputation, each is a search of its own: there the first rule with a plan is enough, and
- * the layout is balanced again. */
+/* Finds the first answer, while the whole space is being bounded. It is the job's current layout with the best plan of
+ * its layers; for other numbers of devices the layout with the least bound among some of the space's groups, with one
+ * chunk per stage. The groups depend only on the space, so the answer is the same for any number of threads. If a
+ * framework has rules of recomputation, each needs a separate search: here the first rule with a plan is sufficient,
+ * and the layout is balanced again later. */
 #include <math.h>
 
 #include "base/error.h"
@@ -12,14 +12,14 @@
 #include "layout/search.h"
 
 enum { MOST_SAMPLED = 256, MOST_TRIED = 4 };
-enum { MOST_PASSES = 1024 }; /* stages x micro-batches: beyond, a layout takes long to balance */
+enum { MOST_PASSES = 1024 }; /* stages x micro-batches: beyond this, balancing a layout takes long */
 
 typedef struct sample {
     size_t group;
     double bound;
 } sample;
 
-/* @return the group of the job's own layout; n_groups where the space does not have it */
+/* @return the group of the job's own layout; n_groups if the space does not have it */
 static size_t find_today(const ek__layout_search *s, ek_layout *out)
 {
     ek_layout today = ek_layout_of(s->job);
@@ -51,7 +51,7 @@ static const ek_schedule *plain_schedule(const ek__layout_search *s, size_t grou
     return NULL;
 }
 
-/* @param out  bound within the memory limit; INFINITY where the group does not fit, or does not run */
+/* @param out  bound within the memory limit; INFINITY if the group does not fit or does not run */
 static ek_status bound_of(const ek__layout_search *s, size_t group, int n_chunks, const ek_schedule *schedule,
                           ek_cost_cache *cache, double *out, ek_error *err)
 {
@@ -70,7 +70,7 @@ static ek_status bound_of(const ek__layout_search *s, size_t group, int n_chunks
     return status;
 }
 
-/* Among the samples by bound, the least first. */
+/* Order the samples by bound, the least first. */
 static int insert(sample *best, int n, sample one)
 {
     if (n == MOST_TRIED && best[n - 1].bound <= one.bound)

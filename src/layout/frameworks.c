@@ -1,7 +1,7 @@
-/* What each framework can be told of a layout: one row a framework; which schedules it has stands in the table of
- * src/schedule/frameworks.c. Facts are those of docs/plan-legal.md, where each
- * has its source and the version it was read in. Where versions differ, a row has what the current one asks for: a
- * search must not propose what stops there, while ek_job_check() refuses only what no version runs. */
+/* The layouts that each framework supports: one row per framework; its schedules are in the table of
+ * src/schedule/frameworks.c. The facts are those of docs/plan-legal.md, with source and version. If versions differ, a
+ * row follows the current one: a search must not propose a layout that stops there, while ek_job_check() rejects only
+ * layouts that no version runs. */
 #include "layout/frameworks.h"
 
 #include <assert.h>

@@ -1,5 +1,5 @@
-/* The front of layouts: by memory, then by step, and of these each that is shorter than all before it. Whether a plan
- * on it is proved is asked of every other layout's bounds. */
+/* Computes the front of layouts: sorted by memory, then by step, each one that is shorter than all before it. A plan on
+ * it is proved by the bounds of all other layouts. */
 #include <stdlib.h>
 
 #include "base/error.h"

@@ -1,10 +1,10 @@
-/* Plans that prediction cannot tell apart. The error of a difference of two layouts of a job is not that of a step: the
- * constants of the device err for both alike, so what both do for as long cancels. The constants' part follows from the
- * steps' derivatives (sensitivity.h). What the device's error of a step has beyond that is of no constant; it counts as
- * far as the two steps are made of different parts.
+/* Groups plans that the prediction cannot distinguish. The error of the difference of two layouts of a job is smaller
+ * than that of a step: the errors of the device's constants affect both, so the parts that both have cancel. The
+ * constants' part follows from the steps' derivatives (sensitivity.h). The rest of the device's error of a step is not
+ * due to a constant; it counts in proportion to the different parts of the two steps.
  *
  *     var(log a - log b) = sum over constants (move_a - move_b)^2 + 2 apart^2 max(0, step error^2 - sum move_a^2)
- *     apart = sum over parts |share_a - share_b| / 2        0: made of the same parts, 1: of others */
+ *     apart = sum over parts |share_a - share_b| / 2        0: equal parts, 1: no common parts */
 #include <math.h>
 #include <stdlib.h>
 
@@ -21,7 +21,7 @@ static double apart(const ek_step *a, const ek_step *b)
     return sum / 2;
 }
 
-/* Variance of a step's logarithm that no constant explains. */
+/* Variance of a step's logarithm not explained by constants. */
 static double unexplained(const ek__sensitivity *s, int which, const ek_step *step)
 {
     double own = 0, known = step->standard_error / step->seconds;
@@ -60,7 +60,7 @@ ek_status ek_layout_difference_errors(const ek_layout_plan *plan, int n, const e
     return status;
 }
 
-/* The shortest plan that is in no group yet leads one; longer ones join it that are within the error of the difference.
+/* The shortest plan without a group leads a new one; longer plans within the error of the difference join it.
  */
 static void group(ek_layout_plan *plan, int n, const double *error)
 {

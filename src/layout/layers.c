@@ -1,6 +1,6 @@
-/* Layers for the balancer from the same graphs and passes that the step and the memory of a job are made of. A kind of
- * layers that follow one another is one body kind; where kinds alternate more often than bodies are allowed, all from
- * the first change on are one body of the least of each figure, which is no mean: no plan may be judged too large. */
+/* Makes layers for the balancer from the same graphs and passes as the step and the memory of a job. A run of layers of
+ * one kind is one body kind; if kinds alternate more often than bodies are allowed, all layers from the first change on
+ * are one body with the minimum (not the mean) of each figure: no plan may be judged too large. */
 #include "layout/layers.h"
 
 #include <math.h>
@@ -27,7 +27,7 @@ static bool is_body(ek__graph_kind kind)
     return kind != EK__GRAPH_EMBEDDING && kind != EK__GRAPH_HEAD;
 }
 
-/* What a layer recomputes under the rule when the balancer calls it of this kind. */
+/* A layer's recomputation under the rule for the balancer's kind. */
 static ek_recompute meant(const maker *m, ek_recompute kind)
 {
     switch (m->rule.kind) {
@@ -82,7 +82,7 @@ static ek_status measure(maker *m, ek__graph_kind kind)
     return status;
 }
 
-/* Into `least` what a layer has less of. */
+/* Lower the figures of `least` to a layer's smaller ones. */
 static void lower(const ek_layer *layer, ek_layer *least)
 {
     least->forward_time = fmin(least->forward_time, layer->forward_time);
@@ -112,7 +112,7 @@ static void make_body(const maker *m, ek_layers *out)
     }
 }
 
-/* Kinds that keep less than nothing recomputed of some layers, where the rule leaves a choice. */
+/* Kinds that save less than no recomputation for some layers, if the rule leaves a choice. */
 static void set_modelled(const maker *m, ek_layers *out)
 {
     bool all = m->rule.kind == EK__RULE_LISTS,

@@ -1,4 +1,5 @@
-/* layout/layers.h - a layout's layers for the balancer, such that it judges no plan longer or larger than it is. */
+/* layout/layers.h - makes a layout's layers for the balancer, so that it never overestimates a plan's time or
+ * memory. */
 #ifndef EK_LAYOUT_LAYERS_H
 #define EK_LAYOUT_LAYERS_H
 
@@ -7,11 +8,11 @@
 #include "memory/program.h"
 
 /**
- * Times in ms as the pricer has them. Memory is what a stage holds for the whole step and what its layers keep of each
- * micro-batch, without what comes and goes while a block runs: never more than a plan's used peak.
+ * Times in ms from the pricer. Memory is the bytes that a stage holds for the whole step and the saved activations of
+ * each micro-batch, without temporary tensors of a block: never more than a plan's used peak.
  *
- * @param rule  recomputation that the layers may use: of EK__RULE_LISTS, _FIRST and _EVERY all kinds or none and full;
- *              of the others the one that every layer has, as the kind NONE
+ * @param rule  recomputation that the layers may use: of EK__RULE_LISTS, _FIRST and _EVERY all kinds or none and
+ *              full; of the other rules only the recomputation that every layer has, as the kind NONE
  * @param out   ek_layers_clear() frees it
  */
 ek_status ek__layout_layers(const ek_job *job, const ek__job_programs *programs, ek__stage_pricer *pricer,

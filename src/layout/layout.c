@@ -1,4 +1,4 @@
-/* Layouts as values: of a job, compared, in words. */
+/* Layouts as values: reads them from a job, compares and prints them. */
 
 #include <stdio.h>
 #include <string.h>
@@ -16,7 +16,7 @@ const char *const ek__layout_fate_name[EK_N_LAYOUT_FATES] = {"plan",     "illega
                                                              "balanced", "no_plan", "open"};
 const char *const *const ek_layout_fate_name = ek__layout_fate_name;
 
-/* Keys of LlamaConfig. DeepSeek has the first, too, but its layers with experts are not modelled with it. */
+/* Keys of LlamaConfig. DeepSeek also has the first, but its layers with experts are not modelled with it. */
 bool ek__layout_has_fine(const ek_job *job)
 {
     const ek_job_model *m = &job->model;

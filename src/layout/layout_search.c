@@ -1,4 +1,4 @@
-/* The search for layouts: the space, its bounds, the best first, and what follows from them. */
+/* Runs the search for layouts: lists the space, bounds it, searches best first, and evaluates the result. */
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
@@ -17,7 +17,7 @@ void ek_layout_options_init(ek_layout_options *options)
     *options = (ek_layout_options){.sequence_parallel = -1, .n_best = 10, .time_limit = 120};
 }
 
-/* 1F1B, alone and interleaved, is what every framework runs. */
+/* Every framework runs 1F1B, plain and interleaved. */
 static void choose_schedules(ek_layout_options *options)
 {
     if (options->n_schedules > 0)
@@ -74,7 +74,7 @@ static void count_fates(ek__layout_search *s)
     s->counts.fate[EK_FATE_ILLEGAL] += s->counts.all - s->counts.legal;
 }
 
-/* What no plan falls below, of all layouts and of those outside the best. */
+/* Lower bounds of all layouts and of those outside the best. */
 static void conclude_proof(const ek__layout_search *s, ek_layout_result *out)
 {
     double upper = s->n_best > 0 ? s->best[s->n_best - 1].estimate.step.seconds : INFINITY, others = INFINITY,
@@ -87,7 +87,7 @@ static void conclude_proof(const ek__layout_search *s, ek_layout_result *out)
         if (c->fate != EK_FATE_PLAN)
             others = fmin(others, c->bound);
     }
-    /* Bounds of splits may be open, which the gap says; no other layout is among these. */
+    /* Bounds of splits may be open, which the gap shows; no other layout is among these. */
     out->proved = s->n_best > 0 && s->bounded_all && others >= upper * (1 - EQUAL);
     out->lower_bound = s->n_best > 0 ? fmin(all, s->best[0].estimate.step.seconds) : 0;
     out->gap = s->n_best > 0 ? fmax(0, 1 - out->lower_bound / s->best[0].estimate.step.seconds) : 1;
@@ -107,7 +107,7 @@ static ek_status find_closest(const ek__layout_search *s, ek_layout_result *out)
     out->closest = ek__candidate_layout(s, closest);
     ek_status status = ek__layout_least_mb(s->job, s->device, &out->closest, &least, s->err);
     out->closest_mb = fmax(closest->peak_mb, least);
-    return status == EK_ERR_INPUT ? EK_OK : status; /* chunks that a check refuses */
+    return status == EK_ERR_INPUT ? EK_OK : status; /* chunks that a check rejects */
 }
 
 static const ek_job *file_of(const ek__layout_search *s)
@@ -115,8 +115,8 @@ static const ek_job *file_of(const ek__layout_search *s)
     return s->options.file ? s->options.file : s->job;
 }
 
-/* The job as it is, where it is for so many devices. Before the search, which ends when its time is over: the longest
- * pipelines take a tenth of a second. */
+/* The unchanged job, if it is for this number of devices. Priced before the search, which ends when its time is over:
+ * the longest pipelines take a tenth of a second. */
 static ek_status look_at_today(const ek__layout_search *s, ek_layout_plan *out, ek_error *err)
 {
     const ek_job *job = file_of(s);
@@ -134,8 +134,8 @@ static ek_status look_at_today(const ek__layout_search *s, ek_layout_plan *out, 
     return status;
 }
 
-/* What a plan is in the words of the job's framework; "" where it cannot be told. The search for settings notes in a
- * job which of them its file then has, so it gets a copy. */
+/* A plan as settings of the job's framework; "" if they cannot express it. The search for settings records in a job the
+ * new settings of its file, so it gets a copy. */
 static ek_status report_settings(const ek_job *was, ek_layout_plan *plan, ek_error *err)
 {
     ek_job now;
@@ -165,7 +165,7 @@ static ek_status finish(ek__layout_search *s, ek_layout_result *out)
     s->today = (ek_layout_plan){0};
     out->options = s->options;
     out->options.global_batch = s->space.global_batch;
-    out->options.team = NULL; /* who asks more of the answer asks alone */
+    out->options.team = NULL; /* later questions about the result use one process */
     out->job = s->job;
     out->file = file_of(s);
     out->device = s->device;
@@ -220,7 +220,7 @@ static ek_status prepare(ek__layout_search *s)
     return ek__space_new(s->job, &s->options, &s->space, s->err);
 }
 
-/* Everything that may take long. */
+/* All long-running parts. */
 static ek_status run(ek__layout_search *s)
 {
     ek_status status = look_at_today(s, &s->today, s->err);

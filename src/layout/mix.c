@@ -1,18 +1,19 @@
-/* The bound of a mix of paths. With A_c and B_c times that a mean path passes a cell's forward and backward blocks, e_s
- * the share of paths that end on stage s,
+/* Computes the bound of a mix of paths. With A_c and B_c the times that a mean path passes a cell's forward and
+ * backward blocks, e_s the share of paths that end on stage s,
  *
  *     T >= sends + ends + sum over layers in cell c of (A_c f + B_c (b + again) + e_s exposed + u_s update)
  *
  * where u_s are any weights of the stages' updates, the longest of which ends the step.
  *
- * Layers other than the commonest are put where they add least, as if they took no memory. Of the commonest, a stage
- * with n takes at least, for any price u >= 0 of its memory,
+ * Layers of other kinds are placed where they add least, as if they took no memory. With n layers of the commonest
+ * kind, a stage takes at least, for any price u >= 0 of its memory,
  *
  *     g(n) = sum over forced chunks of min (cost + u bytes) + (n - forced) min over all of (cost + u bytes) - u room
  *
- * with the minima over what is recomputed: the Lagrangian of layers in fractions. Bytes are those of a mean moment,
- * which are within the room where all moments' are. The prices that matter are the corners of these minima. g is convex
- * in n, so the stages share all layers at least cost where each next layer goes to the stage that it adds least to. */
+ * with the minima over the ways of recomputation: the Lagrangian of layers in fractions. Bytes are those of a mean
+ * moment, which are within the room if those of all moments are. The relevant prices are the corners of these minima. g
+ * is convex in n, so the distribution over the stages has least cost if each next layer goes to the stage where it adds
+ * least. */
 #include "layout/mix.h"
 
 #include <math.h>
@@ -168,7 +169,7 @@ ek_status ek__mixes_add(ek__mixes *mixes, ek__mix *mix, ek_error *err)
 
 /* ---- a layout ---- */
 
-/* A chunk has a layer at least, so that the i-th layer is in one of the first i cells, and likewise from the end. */
+/* Every chunk has at least one layer, so the i-th layer is in one of the first i cells, and likewise from the end. */
 static void list_groups(ek__mix_layout *l)
 {
     const ek__bound_figures *f = l->figures;
@@ -188,8 +189,8 @@ static void list_groups(ek__mix_layout *l)
     }
 }
 
-/* The backward pass of the last cell begins with the head's; behind that, what the head kept of the micro-batch is
- * gone.
+/* The backward pass of the last cell begins with the head's; after that, the head's saved activations of the
+ * micro-batch are freed.
  */
 static void set_transients(ek__mix_layout *l)
 {
@@ -273,14 +274,14 @@ typedef struct stage {
     stage_line *value; /* [n_prices] */
 } stage;
 
-/* Lines of which one is taken: those of a layer of the commonest kind in a forced chunk, or of another layer that can
- * be in one cell alone. */
+/* Alternative lines: those of a layer of the commonest kind in a forced chunk, or of another layer that can be in only
+ * one cell. */
 typedef struct line_set {
     int first, n;
     bool other;
 } line_set;
 
-/* Arrays for stages: one's at a time but for the values. */
+/* Arrays for stages: for one stage at a time, except for the values. */
 typedef struct bounder {
     const ek__mix_layout *layout;
     const ek__mix *mix;
@@ -307,7 +308,7 @@ static double least_bytes(const layer_line *line, int n)
     return least;
 }
 
-/* The corners of the minimum of the lines over prices. @return how many */
+/* The corners of the minimum of the lines over prices. @return their number */
 static int list_corners(const layer_line *line, int n, double *price)
 {
     int at = 0, n_corners = 0;
@@ -351,7 +352,7 @@ double ek__mix_transient(const ek__mix_layout *layout, const ek__mix *mix, int a
     return sum;
 }
 
-/* The ways of a layer in a cell. */
+/* The ways of recomputing a layer in a cell. */
 static void add_lines(bounder *b, int kind, int cell)
 {
     const ek__bound_figures *f = b->layout->figures;
@@ -393,7 +394,7 @@ static void list_lines(bounder *b, int at)
     }
 }
 
-/* Most layers that fit, everything kept least. */
+/* The most layers that fit, with the fewest saved activations. */
 static int most_layers(const bounder *b, const stage *s)
 {
     int all = b->layout->figures->n_alike;
@@ -474,7 +475,7 @@ typedef struct sharing {
     double now, next; /* value of n layers and of one more */
 } sharing;
 
-/* Each next layer goes where it adds least. @param stage [p] */
+/* Add each next layer where it adds least. @param stage [p] */
 static double share_layers(const ek__mix_layout *layout, const stage *all, sharing *share)
 {
     int p = layout->mixes->p, left = layout->figures->n_alike;
@@ -503,7 +504,7 @@ double ek__mix_bound(const ek__mix_layout *layout, const ek__mix *mix)
     size_t n = sets * EK_N_RECOMPUTE, most = 2 * n + 1;
     stage *stages = ek__alloc(p, sizeof *stages);
     sharing *share = ek__alloc(p, sizeof *share);
-    double *prices = ek__alloc(most, sizeof *prices), bound = 0; /* without memory for it nothing is known */
+    double *prices = ek__alloc(most, sizeof *prices), bound = 0; /* without memory there is no bound */
     layer_line *lines = ek__alloc(n, sizeof *lines);
     line_set *set = ek__alloc(sets, sizeof *set);
     stage_line *values = ek__alloc(p * most, sizeof *values);
@@ -532,10 +533,10 @@ double ek__mixes_bound(const ek__mix_layout *layout, double enough)
     return most;
 }
 
-/* Sums in another order differ in the last digits. */
+/* Sums in a different order differ in the last digits. */
 #define ROUNDING 1e-9
 
-/* The update is in a mix without its constant. */
+/* A mix has the update without its constant. */
 double ek__mix_seconds_of(const ek__bound_figures *f, double step)
 {
     return (ek__bound_pipeline(f, step) + (f->least_update - f->constant_update)) * (1 + 2 * ROUNDING);

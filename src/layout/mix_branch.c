@@ -1,12 +1,12 @@
-/* Plans of a layout with whole layers: branch and bound over the linear program of its mixes. A solution in fractions
- * is split at the layers of a stage, else of a cell, into those below and those above it; the side with the least bound
- * is looked at next, of equal ones the latest, so that the search dives. Where layers of other kinds can be follows
- * from the cells' limits, since the model's order stays. Paths and moments that a solution violates hold for all
- * others.
+/* Searches plans of a layout with whole layers by branch and bound over the linear program of its mixes. A fractional
+ * solution is split at the layers of a stage, otherwise of a cell, into those below and those above it; the node with
+ * the least bound is next, of equal ones the latest, so that the search dives. The possible places of layers of other
+ * kinds follow from the cells' limits, since the model's order is fixed. Paths and moments that one solution violates
+ * are valid constraints for all others.
  *
- * Where a solution has whole layers, the judge says how long the plans with these layers are, all that the program does
- * not know included: which lists can be told, what is hidden of the gradients, fragments of memory. So what is left is
- * exact where every side is closed: by its bound, or since its layers are fixed and were judged.
+ * For a solution with whole layers, the judge computes the shortest plan with these layers, including everything that
+ * the program does not model: the expressible lists, the hidden part of the gradients, memory fragments. So the result
+ * is exact if every node is closed: by its bound, or because its layers are fixed and were judged.
  *
  * Land and Doig, An automatic method of solving discrete programming problems, 1960; rows added as they are violated as
  * in Padberg and Rinaldi's branch and cut, 1991. */
@@ -21,7 +21,7 @@
 
 #define TOO_LONG 1e-4       /* of the step */
 #define WHOLE    1e-5       /* layers */
-#define NEAR     1.05       /* times what others are judged by: a plan may get there */
+#define NEAR     1.05       /* times the bound of the others: a plan may reach that */
 #define EQUAL    1e-6       /* bounds, of the scale */
 enum { MOST_SOLVES = 200 }; /* of one side */
 enum { MOST_LIMITS = 32 << 20 };
@@ -50,7 +50,7 @@ typedef struct brancher {
     int *layers;                    /* [n_cells] */
     double enough;                  /* seconds */
     double upper;                   /* its step */
-    double left;                    /* the least bound of sides that stay open */
+    double left;                    /* the least bound of nodes that stay open */
     ek_error *err;
 } brancher;
 
@@ -104,8 +104,8 @@ static void open_root(brancher *b)
     push(b, 0);
 }
 
-/* The cells that layer i of the model can be in: one where so many layers can be in the cells up to it, and not so many
- * are in those before it. */
+/* The possible cells of layer i of the model: the cells up to it can hold i + 1 layers, and the cells before it need
+ * not hold more than i. */
 static void cells_of(const brancher *b, const limits *cell, int i, int *first, int *last)
 {
     int n = b->program.mixes->n_cells, all = b->program.layout->figures->n_layers, low = 0, high = 0, behind_low = 0,
@@ -163,7 +163,7 @@ static double value_of(const brancher *b, int total)
     return sum;
 }
 
-/* The most broken of the stages, else of the cells; -1: all are whole. */
+/* The stage, otherwise the cell, with the most fractional number; -1: all are whole. */
 static int most_broken(const brancher *b, double *value)
 {
     int from[] = {0, b->program.mixes->p, b->n_totals}, found = -1;
@@ -180,7 +180,7 @@ static int most_broken(const brancher *b, double *value)
     return found;
 }
 
-/* Two sides of one: with at most `below` layers, and with more. */
+/* Split a node into two: with at most `below` layers, and with more. */
 static void split(brancher *b, size_t at, int total, int below)
 {
     for (int up = 0; up < 2; up++) {
@@ -221,7 +221,7 @@ static bool was_seen(brancher *b)
     return false;
 }
 
-/* The side's solution has whole layers: judge them, and look at the others of the side. */
+/* The node's solution has whole layers: judge them, and continue with the others of the node. */
 static ek_status look_at_whole(brancher *b, size_t at)
 {
     const ek__whole_judge *judge = b->options->judge;
@@ -248,7 +248,7 @@ static ek_status look_at_whole(brancher *b, size_t at)
     return EK_OK;
 }
 
-/* Plans near a solution in fractions, which others are judged by. */
+/* Plans near a fractional solution, as an upper bound for the others. */
 static ek_status look_near(brancher *b)
 {
     const ek__mixes *of = b->program.mixes;
@@ -278,7 +278,7 @@ static bool is_over(const brancher *b, int n_solved)
     return (o->n_solves > 0 && n_solved >= o->n_solves) || o->over(o->user);
 }
 
-/* Look at one side: closed, or with a bound that stays, or split. */
+/* Process one node: close it, keep its bound, or split it. */
 static ek_status look(brancher *b, size_t at)
 {
     node *is = &b->node[at];
@@ -315,7 +315,8 @@ static ek_status look(brancher *b, size_t at)
     return EK_OK;
 }
 
-/* Until every side is closed, or there is no room for more; without a judge, until whole layers have the least bound.
+/* Until every node is closed or there is no room for more; without a judge, until a solution with whole layers has the
+ * least bound.
  */
 static ek_status branch(brancher *b, double *bound)
 {

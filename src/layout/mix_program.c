@@ -1,13 +1,13 @@
-/* The best mix for a layout, by the linear program
+/* Finds the best mix for a layout by a linear program. The program is
  *
  *     min z   with  sum of x = layers                                             (groups of layers)
  *                   sum of x of the commonest kind >= 1                             (forced cells)
  *                   sum of x bytes <= room                                          (moments of stages)
- *                   z >= ends and sends of r + sum of x times what it adds to r     (paths)
+ *                   z >= ends and sends of r + sum of x times its addition to r     (paths)
  *
- * over x, layers in fractions, by group, cell and way to recompute. Paths are added as they are violated, the longest
- * one of the blocks' times that a solution stands for; and moments, as they are too full. The prices of their rows are
- * the mix, which is judged by ek__mix_bound(), whatever the accuracy of the program. */
+ * over x, fractional layers by group, cell and way to recompute. Violated paths are added, the longest one for the
+ * block times of a solution; so are moments that exceed their room. The prices of their rows are the mix, whose bound
+ * is computed by ek__mix_bound(), independent of the program's accuracy. */
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
@@ -19,8 +19,8 @@
 enum { MOST_KNOWN = 12 }; /* mixes to begin with */
 
 #define TOO_FULL 1e-5 /* of the limit */
-#define TOO_LONG 2e-3 /* of the step: a mix that is nearly the best */
-#define PROGRESS 2e-4 /* of the bound, in WINDOW solutions: later ones take longer and bring less */
+#define TOO_LONG 2e-3 /* of the step: tolerance for a nearly optimal mix */
+#define PROGRESS 2e-4 /* of the bound, in WINDOW solutions: later ones take longer and gain less */
 enum { WINDOW = 24 };
 enum { IN_USE = 60, FEWEST_ROWS = 120, ROWS_PER_CELL = 4 }; /* solutions; rows */
 
@@ -87,7 +87,7 @@ static int last_update(const program *g)
     return last;
 }
 
-/* The path that was walked, as a mix of one. Sends over an edge are those of the two cells at its ends. */
+/* The walked path, as a mix of one path. Sends over an edge are those of the two cells at its ends. */
 static ek__mix *store_path(const program *g)
 {
     const ek__mixes *m = g->mixes;
@@ -157,7 +157,7 @@ static void add_counts(program *g)
     }
 }
 
-/* Of stages and of cells, which mix_branch.c branches on; a cell has a layer at least. */
+/* Sums of layers by stages and by cells, which mix_branch.c branches on; a cell has at least one layer. */
 static void add_totals(program *g)
 {
     int p = g->mixes->p;
@@ -173,7 +173,7 @@ static void add_totals(program *g)
     }
 }
 
-/* Cells that have a layer of the commonest kind at least; where there are no others, all have one. */
+/* Cells with at least one layer of the commonest kind; without other kinds, all cells have one. */
 static void add_forced(program *g)
 {
     for (int cell = 0; cell < g->mixes->n_cells && g->layout->n_groups > 1; cell++) {
@@ -188,7 +188,7 @@ static void add_forced(program *g)
     }
 }
 
-/* Of the commonest kind: the first layer of a chunk is recomputed whole, where a rule says so. */
+/* For the commonest kind: the first layer of a chunk is recomputed whole if the rule requires it. */
 static void add_first_layers(program *g)
 {
     for (int cell = 0; cell < g->mixes->n_cells && g->layout->figures->first_full > 0; cell++) {
@@ -238,8 +238,8 @@ static void add_moment(program *g, added row)
     g->row[g->n_added++] = row;
 }
 
-/* Of a list of a stage's moments the one that is most over its room, where that is above *over.
- * @param x  the solution; NULL: as if there were a layer of everything */
+/* The moment in a stage's list that exceeds its room most, if by more than *over.
+ * @param x  the solution; NULL: as if every column had one layer */
 static void look_for_fullest(const program *g, const ek__live *live, added like, const double *x, double *over,
                              added *found)
 {
@@ -294,7 +294,7 @@ static bool make_room(program *g)
     g->index = ek__alloc((size_t)g->n_columns, sizeof *g->index);
     g->value = ek__alloc(2 * (size_t)g->n_columns, sizeof *g->value);
     g->mean = ek__mix_new(g->mixes);
-    g->model = ek__clp_new(false); /* rows are of like size, and scaled ones lose the prices */
+    g->model = ek__clp_new(false); /* rows are of similar size, and scaling would lose the prices */
     if (!g->duration || !g->index || !g->value || !g->mean || !g->model)
         return false;
     g->solution = g->value + g->n_columns;
@@ -361,7 +361,7 @@ void ek__mix_program_clear(program *g)
 
 /* ---- rounds ---- */
 
-/* The longest path of the times that were set. @param length  out. @return NULL when memory is out */
+/* The longest path of the times that were set. @param length out. @return NULL when out of memory */
 static ek__mix *walk(program *g, double *length)
 {
     if (!ek__order_longest_path(g->mixes->order, g->duration, &g->delays, g->tail, &g->walked))
@@ -370,7 +370,7 @@ static ek__mix *walk(program *g, double *length)
     return store_path(g);
 }
 
-/* Mixes that are known are mean paths, and mean moments. */
+/* Known mixes give mean paths and mean moments. */
 static bool add_known(program *g)
 {
     const ek__mixes *m = g->mixes;
@@ -386,8 +386,8 @@ static bool add_known(program *g)
     return true;
 }
 
-/* One path for each stage to begin with, that of even layers with the stage twice as slow, so that the first solutions
- * are not all in one place. */
+/* Initially one path for each stage, that of even layers with this stage twice as slow, so that the first solutions are
+ * spread out. */
 static bool add_first_paths(program *g)
 {
     const ek__bound_figures *f = g->layout->figures;
@@ -439,7 +439,7 @@ static bool is_moment_of(const added *row, int stage)
     return !row->path && row->stage == stage;
 }
 
-/* A stage's mean moment: of those that have prices, else of those that were added. */
+/* A stage's mean moment: of those with prices, otherwise of the added ones. */
 static void set_live(const program *g, const double *price, int stage)
 {
     double sum = 0;
@@ -454,7 +454,7 @@ static void set_live(const program *g, const double *price, int stage)
             add_moment_to_mean(g, &g->row[i], sum > 0 ? fmax(0, -price[g->n_rows + i]) / sum : 1.0 / n);
 }
 
-/* The mix of the prices, judged; the best is kept. @return false when memory is out */
+/* Bound the mix of the prices and keep the best. @return false when out of memory */
 static bool judge(program *g)
 {
     const double *price = ek__clp_row_prices(g->model);
@@ -481,7 +481,7 @@ static bool judge(program *g)
     return true;
 }
 
-/* Adds the longest path of g->solution, where it is longer than that says. @return false when memory is out */
+/* Add the longest path of g->solution if it is longer than the solution's z. @return false when out of memory */
 static bool add_longest(program *g, bool *any)
 {
     double length;
@@ -499,7 +499,7 @@ static bool add_longest(program *g, bool *any)
     return true;
 }
 
-/* No solution: where no layers are within the limit, the moments alone say so. */
+/* No solution: the moments alone show that no layers are within the limit. */
 static bool judge_memory(program *g)
 {
     ek__mix *first = g->row[0].path;
@@ -514,7 +514,7 @@ static bool judge_memory(program *g)
     return true;
 }
 
-/* Rows that are kept at least, of so many: long pipelines need more of them. */
+/* The minimum number of kept rows: long pipelines need more. */
 static int keeps_rows(const ek__mixes *mixes, int n)
 {
     int fewest = FEWEST_ROWS + ROWS_PER_CELL * mixes->n_cells;
@@ -529,7 +529,7 @@ bool ek__mix_program_begin(program *g, const ek__mix_layout *layout, double too_
     return load_rows(g) && add_known(g) && add_first_paths(g) && !g->no_memory;
 }
 
-/* What the last solution violates. */
+/* Add the rows that the last solution violates. */
 static ek__mix_end cut(program *g)
 {
     bool any = add_full_moments(g, g->solution);
@@ -547,7 +547,7 @@ static double side(double value, double low, double high)
 
 /* With any prices y of the rows A x within [l, u],
  *
- *     z >= sum of y l, or y u where y < 0, + sum over columns of the least of (c - y A) x between their bounds
+ *     z >= sum of y l, or y u where y < 0, + sum over columns of the minimum of (c - y A) x between their bounds
  *
  * Prices of sides that are not bounded count as 0. Columns are within their group's layers, z within `most`. */
 static double dual_bound(const program *g, double most)
@@ -575,8 +575,8 @@ static double dual_bound(const program *g, double most)
     return sum;
 }
 
-/* Rows that no solution of late had a price for go, so that the program stays small: what violates them again brings
- * them back. */
+/* Rows without a price in recent solutions are removed, to keep the program small; they return when they are violated
+ * again. */
 static void drop_unused(program *g)
 {
     const double *price = ek__clp_row_prices(g->model);
@@ -611,7 +611,7 @@ ek__mix_end ek__mix_program_solve(program *g, double most, double *bound)
     return *bound >= most ? EK__MIX_DONE : cut(g);
 }
 
-/* @return false when memory is out */
+/* @return false when out of memory */
 static bool solve(program *g, double enough, bool (*over)(void *user), void *user)
 {
     ek__mix_end end = EK__MIX_CUT;

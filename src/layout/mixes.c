@@ -1,10 +1,10 @@
-/* What mixes say of a layout under each rule of recomputation: the bound, a mix that reaches it, the bound of whole
+/* Bounds a layout by mixes under each rule of recomputation: the bound, a mix that reaches it, the bound with whole
  * layers. */
 #include "layout/mix.h"
 
 #include <math.h>
 
-/* What mixes say under one rule: *bound is the step, and *out a mix where one was found. */
+/* The bound by mixes under one rule: *bound is the step, and *out a mix if one was found. */
 static ek_status look_under(const ek__mixes *mixes, const ek__bound_figures *figures, const ek_device *device,
                             double upper, bool find, bool (*over)(void *user), void *user, ek__mix **out, double *bound,
                             ek_error *err)

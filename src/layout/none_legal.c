@@ -1,7 +1,7 @@
-/* Why a space has no layout. Legal values of an axis are collected from the space with that axis open: layouts whose
- * value is not known yet are made into jobs, which the framework's check passes or not. An axis that has no legal value
- * in its range with all others open is at fault alone; else axes are opened one by one with the others held; else
- * it is the number of devices. */
+/* Explains why a space has no layout. Legal values of an axis are collected from the space with that axis open: layouts
+ * with a new value are made into jobs and checked. An axis without a legal value in its range, with all others open, is
+ * the only cause; otherwise axes are opened one by one with the others fixed; otherwise the cause is the number of
+ * devices. */
 #include "layout/none_legal.h"
 
 #include <inttypes.h>
@@ -60,7 +60,7 @@ static bool schedule_allows(const ek__space *space, const ek__layout_group *grou
     return false;
 }
 
-/* Values of an axis in one group of the space: one, but for chunks. */
+/* Values of an axis in one group of the space: one, except for chunks. */
 static ek_status add_group(const ek__space *space, const ek__layout_group *group, ek_layout_axis axis, values *out)
 {
     ek_status status = EK_OK;
@@ -96,7 +96,7 @@ static bool is_held(const ek_layout_options *options, int axis)
     return options->range[axis].least > 0 || options->range[axis].most > 0;
 }
 
-/* Open as far as the axis can go at all, not only as far as the search goes by itself. */
+/* Open over the whole possible range of the axis, not only the search's default range. */
 static void open_axis(ek_layout_options *options, int axis)
 {
     options->range[axis] = (ek_layout_range){0, 0};
@@ -129,7 +129,7 @@ static int64_t batch_of(const ek_job *job, const ek_layout_options *options)
                                      : (int64_t)p->data * p->batch * p->n_batch_interleave * accumulated;
 }
 
-/* What the framework asks of an axis, besides the devices. */
+/* The framework's requirements of an axis, except for the devices. */
 static void rule_of(const ek_job *job, const ek_layout_options *o, ek_layout_axis axis, char *text, size_t size)
 {
     const ek_job_model *m = &job->model;
@@ -186,7 +186,7 @@ static const char *range_words(ek_layout_range range, char *text, size_t size)
     return text;
 }
 
-/* ---- whose fault ---- */
+/* ---- causes ---- */
 
 static ek_status blame_axis(const ek_job *job, const ek_layout_options *o, int axis, const values *legal, ek_error *err)
 {
@@ -205,7 +205,7 @@ static bool any_in(const values *v, ek_layout_range range)
     return false;
 }
 
-/* An axis that alone rules everything out. *found: was there one, and the error is written? */
+/* A single axis that rules everything out. *found: there is one, and the error is written. */
 static ek_status look_alone(const ek_job *job, const ek_layout_options *o, bool *found, ek_error *err)
 {
     ek_status status = EK_OK;
@@ -227,7 +227,7 @@ static ek_status look_alone(const ek_job *job, const ek_layout_options *o, bool 
     return status;
 }
 
-/* Axes that do not go together: the first one that, opened, leaves something. */
+/* Conflicting axes: the first one that leaves a layout when it is opened. */
 static ek_status look_together(const ek_job *job, const ek_layout_options *o, bool *found, ek_error *err)
 {
     ek_status status = EK_OK;

@@ -1,9 +1,9 @@
-/* Sets of operators offered to a search as what its lists recompute: the patterns that a file has, and those that its
- * framework has by itself, may save little or nothing of what their time is worth. */
+/* Offers sets of operators to a search as the recomputation of its lists. The patterns of a file and the framework's
+ * default ones may save too little memory for their time. */
 #include "evenkeel/layout.h"
 #include "evenkeel/recompute_sets.h"
 
-enum { OFFERED = 2 }; /* a plan has two lists besides that of whole layers */
+enum { OFFERED = 2 }; /* a plan has two lists in addition to that of whole layers */
 
 ek_status ek_layout_offer_sets(const ek_job *job, const ek_device *device, ek_job *out, ek_error *err)
 {

@@ -1,5 +1,5 @@
-/* Items of work for all threads. Each thread takes the next item; which one takes which changes nothing but the time,
- * since items do not depend on one another. */
+/* Runs items of work on all threads. Each thread takes the next item; the assignment affects only the time, since items
+ * are independent. */
 #include <pthread.h>
 #include <stdatomic.h>
 

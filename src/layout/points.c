@@ -1,6 +1,6 @@
-/* The layouts of a search as points, thinned: pictures show where layouts lie, and a million of them lie on each other.
- * A grid over log step and log memory has as many cells as there may be points; each keeps its least bound. What has a
- * plan and what the front of the bounds goes through stay, so no conclusion is lost. */
+/* Thins the layouts of a search to points of a picture, since a million of them would overlap. A grid over log step and
+ * log memory has as many cells as points are allowed; each cell keeps its least bound. Layouts with a plan and those on
+ * the front of the bounds are always kept, so no conclusion is lost. */
 #include <math.h>
 #include <stdlib.h>
 
@@ -9,7 +9,7 @@
 #include "layout/points.h"
 #include "layout/search.h"
 
-enum { LEAST_ROOM = 1024 }; /* for others, where plans take all */
+enum { LEAST_ROOM = 1024 }; /* for others, if plans take all */
 
 typedef struct grid {
     double low[2], high[2]; /* log step, log memory */
@@ -67,7 +67,7 @@ static void fill_grid(grid *g, const ek_layout_point *point, long n)
     }
 }
 
-/* The front of the bounds of those without a plan: what is left out is above one of these. */
+/* The front of the bounds of layouts without a plan: each omitted layout is above one of these. */
 static ek_status keep_front(const ek_layout_point *point, long n, bool *stays, ek_error *err)
 {
     ek_layout_point *others = ek__alloc((size_t)n + 1, sizeof *others);

@@ -1,9 +1,9 @@
-/* Behind the search: how good the best plan is. Layouts with several chunks a stage have plans by annealing, and bounds
- * that know layers in fractions. Those that leave the best plan open are searched over whole layers (split_whole.c),
- * which closes them, or finds a shorter plan. All that are open are looked at with few sides of the search tree first,
- * those with the least bounds before the others, and then with more. Once the best plan is proved, the same goes for
- * the last plan wanted, but for pipelines that take long. A batch is a fixed number of layouts with a fixed number of
- * sides, so the proof is the same for any number of threads. */
+/* Proves the best plan after the search. Layouts with several chunks per stage have plans from annealing, and bounds
+ * for fractional layers. Those whose bounds are below the best plan are searched over whole layers (split_whole.c),
+ * which closes them or finds a shorter plan. All open ones are searched with few nodes of the tree first, least bounds
+ * first, and then with more. When the best plan is proved, the same is done for the last of the requested plans, except
+ * for pipelines that take long. A batch is a fixed number of layouts with a fixed number of nodes, so the proof is the
+ * same for any number of threads. */
 #include <math.h>
 #include <stdlib.h>
 
@@ -12,14 +12,14 @@
 #include "layout/search.h"
 #include "layout/together.h"
 
-enum { BATCH = 4, MOST_LOOKS = 3, SMALL = 16 }; /* cells of a pipeline whose trees take seconds at most */
+enum { BATCH = 4, MOST_LOOKS = 3, SMALL = 16 }; /* cells of a pipeline with trees that take seconds at most */
 enum { FEW_SIDES = 100 };                       /* of long pipelines, which take tens of milliseconds each */
 static const int sides[MOST_LOOKS] = {400, 4000, 40000};
-#define FAR 8 /* times a bound: no plan that matters is as long */
+#define FAR 8 /* times a bound: no relevant plan is as long */
 
 typedef struct batch {
     ek__layout_search *search;
-    bool last; /* the last plan wanted is what others have to beat; else the best */
+    bool last; /* others have to beat the last of the requested plans; otherwise the best */
     double upper;
     int n;
     size_t at[BATCH];
@@ -89,7 +89,8 @@ static double upper_of(const batch *b)
     return b->last ? ek__layout_upper(s) : s->n_best == 0 ? INFINITY : s->best[0].estimate.step.seconds;
 }
 
-/* Where nothing is known to fit, and behind the best plan, much is open; and trees of long pipelines do not end. */
+/* If no plan is known to fit, and after the best plan, many layouts are open; and trees of long pipelines do not
+ * end. */
 static int most_looks(const batch *b, const ek__candidate *c)
 {
     bool once = b->search->n_best == 0 || b->last || cells_of(b, c) > EK__LONG_PIPELINE;
@@ -104,7 +105,7 @@ static bool is_open(const batch *b, const ek__candidate *c)
            c->bound < fmin(b->upper, c->seconds);
 }
 
-/* The least bound that stays. */
+/* The least remaining bound. */
 static double least_known(const ek__layout_search *s)
 {
     double least = INFINITY;
@@ -114,7 +115,7 @@ static double least_known(const ek__layout_search *s)
     return least;
 }
 
-/* The open layouts that were looked at least, with the least bounds; of equal ones the first in the space's order. */
+/* The open layouts searched least so far, with the least bounds; of equal ones the first in the space's order. */
 static bool before(const ek__candidate *x, const ek__candidate *y)
 {
     return x->looks != y->looks ? x->looks < y->looks : x->bound < y->bound;
@@ -123,7 +124,8 @@ static bool before(const ek__candidate *x, const ek__candidate *y)
 static ek_status fill(batch *b)
 {
     ek__layout_search *s = b->search;
-    double least = b->last ? INFINITY : least_known(s); /* behind what stays open nothing tells more */
+    double least =
+        b->last ? INFINITY : least_known(s); /* beyond the layouts that stay open there is no more information */
     b->n = 0;
     for (size_t i = 0; i < s->n; i++) {
         const ek__candidate *c = &s->candidate[i];
@@ -145,7 +147,7 @@ static ek_status fill(batch *b)
     return status;
 }
 
-/* What mixes say nothing of stays as it is. */
+/* Layouts without a bound by mixes do not change. */
 static void leave_others(batch *b)
 {
     int n = 0;
@@ -161,7 +163,7 @@ static void leave_others(batch *b)
     b->n = n;
 }
 
-/* As if nothing had been looked at: there is another plan to beat. */
+/* Reset the searches: there is another plan to beat. */
 static void look_again(batch *b)
 {
     b->upper = upper_of(b);

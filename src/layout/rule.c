@@ -1,4 +1,4 @@
-/* Rules of recomputation. What each framework takes: MindFormers and MindSpeed-Core-MS lists for every chunk;
+/* Lists the rules of recomputation of each framework. MindFormers and MindSpeed-Core-MS have lists for every chunk;
  * Megatron-LM one --recompute-granularity for all, selective or full, the latter for the first layers of each chunk
  * (--recompute-method block); torchtitan one activation_checkpoint.mode: none, full, selective by operators or by every
  * n-th layer. */
@@ -61,7 +61,7 @@ ek__rule_says ek__rule_says_of(ek__recompute_rule rule)
         return says;
     case EK__RULE_FULL:
     case EK__RULE_EVERY:
-    case EK__RULE_PRODUCTS: /* its operators are those of patterns of its own */
+    case EK__RULE_PRODUCTS: /* its operators are those of its own patterns */
     case EK__RULE_LISTS:
     default:
         for (int k = 0; k < EK_N_RECOMPUTE; k++)
@@ -80,12 +80,12 @@ int ek__rule_says_at(const ek_job *job, int index, ek__rule_says *out)
     return n;
 }
 
-/* The patterns of operators that are kept hold for every layer, whatever the plan. */
+/* The patterns of saved operators apply to every layer, in every plan. */
 static ek_status use_products(ek_job *job, ek_error *err)
 {
     ek__job_drop_patterns(job);
     ek__job_sum_patterns(job);
-    job->model.fused_swiglu = job->model.gate_apart = false; /* every operator is told apart */
+    job->model.fused_swiglu = job->model.gate_apart = false; /* every operator is separate */
     return ek__job_keep_products(job, (ek_origin){.file = job->path}, err);
 }
 

@@ -1,4 +1,4 @@
-/* layout/search.h - the state of a search for layouts: what is known of each, and the best so far. */
+/* layout/search.h - the state of a search for layouts: the knowledge about each layout, and the best so far. */
 #ifndef EK_LAYOUT_SEARCH_H
 #define EK_LAYOUT_SEARCH_H
 
@@ -7,14 +7,14 @@
 #include "layout/space.h"
 #include "layout/split.h"
 
-/* How much is known of a layout. */
+/* The state of a layout in the search. */
 typedef enum ek__look {
-    EK__KNOWN_BOUND,  /* in closed form, memory aside */
+    EK__KNOWN_BOUND,  /* in closed form, ignoring memory */
     EK__KNOWN_WITHIN, /* within the memory limit */
-    EK__KNOWN_MIXED,  /* of several chunks a stage: by the best mix of paths (mix.h) */
+    EK__KNOWN_MIXED,  /* with several chunks per stage: by the best mix of paths (mix.h) */
     EK__KNOWN_TRIED,  /* balanced in short */
     EK__KNOWN_SPLIT,  /* balanced */
-    EK__KNOWN_WHOLE,  /* of several chunks a stage: bounded with whole layers */
+    EK__KNOWN_WHOLE,  /* with several chunks per stage: bounded with whole layers */
 } ek__look;
 
 /* One layout. */
@@ -33,7 +33,7 @@ typedef struct ek__first {
     size_t group;
     ek_layout layout;
     bool whole;      /* under all rules of recomputation */
-    ek__split split; /* found is false where there is none */
+    ek__split split; /* found is false if there is none */
 } ek__first;
 
 /* Candidates by bound, the least first. */
@@ -57,53 +57,53 @@ typedef struct ek__layout_search {
     ek_layout_plan *best; /* [options.n_best] by step */
     size_t *best_at;      /* [n_best] index of each */
     double start, first_at;
-    ek_layout_plan today; /* the job as it is */
+    ek_layout_plan today; /* the unchanged job */
     ek__first first;
-    /* One chunk a stage; several; several, with a mix looked for: to be balanced in short; then as well as can be. */
+    /* One chunk per stage; several; several, after the search for a mix: to be balanced briefly, then thoroughly. */
     ek__heap heap[EK__N_HEAPS];
     size_t n_mixes, mixes_capacity;
-    ek__mixes **mixes;                      /* of the pipelines that came up */
-    ek_cost_cache *cache[EK__MOST_THREADS]; /* of each thread, made when it first works */
+    ek__mixes **mixes;                      /* of the pipelines seen so far */
+    ek_cost_cache *cache[EK__MOST_THREADS]; /* of each thread, made at its first item */
     bool bounded_all, ended_early;
-    ek__together *together; /* with other processes; NULL: alone */
-    ek_interrupt given_up;  /* no answer is wanted any more */
+    ek__together *together; /* with other processes; NULL: a single process */
+    ek_interrupt given_up;  /* the search was cancelled */
     ek_error *err;
 } ek__layout_search;
 
-/* Is the time over, or the user tired? */
+/* Is the time over, or did the user cancel? */
 bool ek__layout_over(const ek__layout_search *search);
 /* The step that a plan has to beat: the k-th best so far, INFINITY while there are fewer. */
 double ek__layout_upper(const ek__layout_search *search);
 ek_layout ek__candidate_layout(const ek__layout_search *search, const ek__candidate *candidate);
-/* Is it one of the search's space, as far as its numbers say? */
+/* Is it in the search's space, according to its numbers? */
 bool ek__candidate_is_of(const ek__layout_search *search, const ek__candidate *candidate);
 
-/* Run `work` on items [0, n) by all threads, each with a cache of its own; the first failure ends it. */
+/* Run `work` on items [0, n) by all threads, each with its own cache; the first failure ends it. */
 typedef ek_status ek__layout_work(void *user, size_t item, ek_cost_cache *cache, ek_error *err);
 ek_status ek__layout_parallel(ek__layout_search *search, size_t n, ek__layout_work *work, void *user);
 
-/* The best plan of one layout, with its peak, and with its estimate where it is below `upper`.
- * @param legal  out: false where the framework's check refuses it */
+/* The best plan of one layout, with its peak, and with its estimate if it is below `upper`.
+ * @param legal  out: false if the framework's check rejects it */
 ek_status ek__layout_balance(const ek__layout_search *search, const ek_layout *layout, double upper, ek__effort effort,
                              const ek__mixes *mixes, ek_cost_cache *cache, ek__split *out, bool *legal, ek_error *err);
-/* What the fullest stage of the plan found needs, MB; with the rest of its estimate where it may be among the best. */
+/* Memory of the fullest stage of the plan found, MB; with the rest of its estimate if it may be among the best. */
 ek_status ek__layout_find_peak(const ek__layout_search *search, double upper, ek__split *split, ek_error *err);
-/* The plan found for a layout, where it is shorter than what is known of it: into the best plans, where it is one. */
+/* Record the plan found for a layout if it is shorter than the known one, and add it to the best plans if it is one. */
 ek_status ek__layout_take_plan(ek__layout_search *search, size_t at, ek__split *split);
-/* Balance one layout before anything is known of the others, into search->first. */
+/* Balance one layout before the others are bounded, into search->first. */
 ek_status ek__layout_first(ek__layout_search *search, ek_cost_cache *cache, ek_error *err);
 /* Bound every layout of the space: fills search->candidate in the space's order.
- * @param with_first  and find search->first besides */
+ * @param with_first  and also find search->first */
 ek_status ek__layout_bound_all(ek__layout_search *search, bool with_first);
-/* Fills counts.bound_by, as far as there is time. About 500 ek_cost_step(). */
+/* Fills counts.bound_by, while there is time. About 500 ek_cost_step(). */
 ek_status ek__layout_bound_by(ek__layout_search *search);
 /* The layouts of out->point. */
 ek_status ek__layout_points(const ek__layout_search *search, ek_layout_result *out);
 /* Best first, until no other can be among the best or the time is over. */
 ek_status ek__layout_best_first(ek__layout_search *search);
-/* Then, better bounds of what leaves the best plan open, as far as there is time. */
+/* Then improve the bounds of layouts that may beat the best plan, while there is time. */
 ek_status ek__layout_prove(ek__layout_search *search);
-/* The mixes of a layout's pipeline. *out is NULL where they say nothing of it. */
+/* The mixes of a layout's pipeline. *out is NULL if they do not apply to it. */
 ek_status ek__layout_mixes_of(ek__layout_search *search, const ek__candidate *candidate, ek__mixes **out);
 
 #endif

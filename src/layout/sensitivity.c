@@ -1,5 +1,5 @@
-/* Steps' derivatives by a device's constants, by differences as wide as the constants are uncertain: overlaps and
- * limits of the host bend within less. */
+/* Computes steps' derivatives by a device's constants, as differences over the constants' uncertainty: overlaps and
+ * limits of the host are nonlinear over smaller ranges. */
 #include "layout/sensitivity.h"
 
 #include <math.h>
@@ -9,7 +9,7 @@
 #include "base/error.h"
 #include "calibrate/job_runs.h"
 
-static const double known_share = 0.5; /* of a width, where the start was fitted to something: as fit.c has it */
+static const double known_share = 0.5; /* of a width, if the start value was fitted: as in fit.c */
 
 /* ---- errors of constants ---- */
 

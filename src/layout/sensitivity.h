@@ -1,5 +1,5 @@
-/* layout/sensitivity.h - how steps move with what is not known of a device: the linear model that says which layouts
- * can be told apart, and which runs tell them apart. */
+/* layout/sensitivity.h - the linear model of steps by a device's uncertain constants, which shows which layouts can be
+ * distinguished, and by which runs. */
 #ifndef EK_LAYOUT_SENSITIVITY_H
 #define EK_LAYOUT_SENSITIVITY_H
 
@@ -12,21 +12,22 @@ typedef struct ek__sensitivity {
     double *move;       /* [n][n_constants] of the logarithm, by one standard error of the constant */
 } ek__sensitivity;
 
-/* Standard deviations of logarithms of steps: of a measured step, and of a plan, what no constant explains. */
+/* Standard deviations of logarithms of steps: of a measured step, and the part of a plan's that constants do not
+ * explain. */
 #define EK__STEP_NOISE 0.005
 #define EK__STEP_OWN   0.01
 
-/* What is assumed of a constant before a fit: its width, half of that where the figure rests on measurements. */
+/* The assumed error of a constant before a fit: its width, or half of that if the value is from measurements. */
 double ek__constant_width(const ek_device *device, const ek__constant *constant);
-/* The standard error of each constant, scaled as it is fitted (constants.h). What the device file has for it; else what
- * is assumed before a fit, half of that where the figure rests on measurements. Where a file has an error of times of a
- * section, constants of that section that are no share of a rate are covered by it. @param out  [n] */
+/* The standard error of each constant, scaled as it is fitted (constants.h). The device file's value; otherwise the
+ * assumption before a fit, half of that if the value is from measurements. If a file has an error of times of a
+ * section, it covers the constants of that section that are not a share of a rate. @param out [n] */
 void ek__constant_errors(const ek_device *device, const ek__constant *constant, int n, double *out);
 
 /*
  * By central differences over one standard error of each constant, within its bounds:
  *     move = log step(c + e / 2) - log step(c - e / 2)
- * @return EK_OK; EK_ERR_INPUT where a job cannot be priced; EK_ERR_MEMORY. O(constants x steps).
+ * @return EK_OK; EK_ERR_INPUT if a job cannot be priced; EK_ERR_MEMORY. O(constants x steps).
  */
 ek_status ek__sensitivity_new(const ek_job *const *job, int n, const ek_device *device, ek__sensitivity *out,
                               ek_error *err);

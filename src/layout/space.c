@@ -1,5 +1,6 @@
-/* The space of layouts. Nested loops over divisors, the dimensions that a layer's cost depends on outermost, so that
- * neighbours share what is priced. The order is that of the loops and so the same for any number of threads. */
+/* Lists the space of layouts by nested loops over divisors, with the dimensions that determine a layer's cost
+ * outermost, so that neighbours share priced layers. The order is that of the loops and so the same for any number of
+ * threads. */
 #include "layout/space.h"
 
 #include <stdlib.h>
@@ -10,7 +11,7 @@
 #include "job/settings.h"
 #include "layout/frameworks.h"
 
-/* Where nothing else is asked for. */
+/* The defaults. */
 enum { MOST_CHUNKS = 8, MOST_BATCH = 8, MOST_COPIES = 2, PARTS = 2 };
 
 typedef struct lister {
@@ -35,7 +36,7 @@ static bool in_range(const lister *l, ek_layout_axis axis, int value)
 {
     const ek_layout_range range = range_of(l->space, axis, INT32_MAX);
     bool cut = axis == EK_AXIS_TENSOR || axis == EK_AXIS_PIPELINE || axis == EK_AXIS_CONTEXT || axis == EK_AXIS_EXPERT;
-    if (cut && value > 1 && ek__job_has(l->space->job, "transformers-trainer")) /* as ek_job_check() has it */
+    if (cut && value > 1 && ek__job_has(l->space->job, "transformers-trainer")) /* as in ek_job_check() */
         return false;
     return value >= range.least && value <= range.most;
 }
@@ -73,7 +74,7 @@ static bool can_share(const ek_job *job)
     return job->framework != EK_MINDSPEED || job->states.shard_optimizer;
 }
 
-/* Whole, or shared like the states, as far as there is a choice. @param held  as today, unless the axis is asked for */
+/* Whole, or shared like the states, if there is a choice. @param held unchanged, unless the axis is requested */
 static bool takes(const lister *l, ek_layout_axis axis, bool choice, bool today, bool held, bool shared)
 {
     bool asked = l->space->options->range[axis].most > 0;
@@ -90,7 +91,7 @@ static void each_sharing(lister *l)
     int64_t sequences = (int64_t)l->d[EK_AXIS_DATA] * l->d[EK_AXIS_BATCH] * l->d[EK_AXIS_COPIES];
     /* Gradients of one micro-batch are not summed. */
     bool sums = ek__layout_has_sums(job) && (l->d[EK_AXIS_PIPELINE] > 1 || l->space->global_batch > sequences);
-    bool today = job->states.shard_gradient || ek__job_has(job, "shares-gradients"); /* with somebody to share with */
+    bool today = job->states.shard_gradient || ek__job_has(job, "shares-gradients"); /* with several ranks to share */
     bool shares = job->states.shard_table;
     for (int table = 0; table <= 1; table++)
         for (int gradients = 0; gradients <= 1; gradients++) {
@@ -103,7 +104,7 @@ static void each_sharing(lister *l)
         }
 }
 
-/* Ranks that share states: each divisor of those that could. */
+/* Ranks that share states: each divisor of the possible number. */
 static void each_shard(lister *l)
 {
     int ranks = l->d[EK_AXIS_DATA] * l->d[EK_AXIS_CONTEXT];
@@ -125,7 +126,7 @@ static void each_pipeline(lister *l)
         if (left % p != 0 || !in_range(l, EK_AXIS_PIPELINE, p) || !in_range(l, EK_AXIS_DATA, left / p) ||
             l->space->global_batch % sequences != 0 || l->space->global_batch / sequences > EK_MAX_MICRO_BATCHES)
             continue;
-        /* Experts re-use the ranks of a stage. */
+        /* Experts reuse the ranks of a stage. */
         if (left / p * l->d[EK_AXIS_CONTEXT] * l->d[EK_AXIS_TENSOR] % l->d[EK_AXIS_EXPERT] != 0)
             continue;
         l->d[EK_AXIS_PIPELINE] = p;
@@ -134,10 +135,10 @@ static void each_pipeline(lister *l)
     }
 }
 
-/* ---- what a layer's cost depends on ---- */
+/* ---- dimensions of a layer's cost ---- */
 
-/* Parts that take turns hide the communication of tensor parallel groups, and are meant for sequence parallelism. What
- * the file has stays, unless the axis is asked for. */
+/* Alternating parts hide the communication of tensor parallel groups, and are intended for sequence parallelism. The
+ * file's setting is kept, unless the axis is requested. */
 static void each_fine(lister *l)
 {
     const ek_job *job = l->space->job;
@@ -175,13 +176,13 @@ static void each_batch(lister *l)
     }
 }
 
-/* Copies of a batch's half that run side by side are MindFormers'. */
+/* Concurrent copies of a batch's halves exist only in MindFormers. */
 static void each_copies(lister *l)
 {
     ek_framework framework = l->space->job->framework;
     bool has = framework == EK_MINDFORMERS || framework == EK_MINDFORMERS_MCORE;
     for (int n = 1; n <= (has ? most_of(l->space, EK_AXIS_COPIES, MOST_COPIES) : 1); n++) {
-        /* Alternating hides communication of tensor parallel groups, of which there must be some. */
+        /* Alternating hides communication of tensor parallel groups, so there must be such communication. */
         if (!in_range(l, EK_AXIS_COPIES, n) || (n > 1 && l->d[EK_AXIS_TENSOR] == 1))
             continue;
         l->d[EK_AXIS_COPIES] = n;
@@ -260,8 +261,8 @@ bool ek__space_allows(const ek__space *space, const ek__layout_group *group, int
 {
     int p = group->layout.value[EK_AXIS_PIPELINE], m = group->layout.n_micro_batches;
     const ek_layout_range chunks = range_of(space, EK_AXIS_CHUNKS, EK_MAX_CHUNKS);
-    /* Some frameworks count the embedding and the head as layers, so that today's job may have a chunk with nothing
-     * else: a plan gives each chunk a layer. */
+    /* Some frameworks count the embedding and the head as layers, so that the current job may have a chunk without
+     * layers: a plan gives each chunk a layer. */
     if (p * n_chunks > space->job->model.n_layers + space->job->model.n_prediction_layers)
         return false;
     if (n_chunks < chunks.least || n_chunks > chunks.most || n_chunks < schedule->min_chunks ||

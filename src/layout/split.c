@@ -1,7 +1,7 @@
-/* The best plan of a layout over all rules of recomputation that its framework takes: lists by stage are one rule,
- * whose lists the search chooses; elsewhere each rule is a search of its own, over the layers alone. A rule that
- * recomputes more takes longer for the same layers, so that rules are tried from little to much, and those behind one
- * under which memory binds nowhere are not needed. */
+/* Finds the best plan of a layout over all rules of recomputation of its framework: lists by stage are one rule, with
+ * lists chosen by the search; each other rule is a separate search over the layers only. A rule that recomputes more
+ * takes longer for the same layers, so rules are tried from little to much recomputation, and no further rule is needed
+ * after one without any binding memory limit. */
 #include "layout/split.h"
 
 #include <math.h>
@@ -26,7 +26,7 @@ ek_status ek__split_estimate(const ek__split *split, const ek_device *device, ek
 {
     const ek_memory_options options = {.actual_peak = split->actual};
     ek_estimate e = {.job = &split->job, .device = device};
-    if (!split->actual || !isfinite(split->seconds) || split->job.limit_mb <= 0) /* a device's limit comes into it */
+    if (!split->actual || !isfinite(split->seconds) || split->job.limit_mb <= 0) /* includes a device's limit */
         return ek_estimate_of(&split->job, device, 0, out, err);
     ek_status status = ek_cost_step(&split->job, device, NULL, &e.step, err);
     if (!status)
@@ -67,14 +67,14 @@ ek_status ek__split_layout(const ek_job *job, const ek_device *device, ek_cost_c
         }
         status =
             (is_single(job) ? ek__split_single : ek__split_chunks)(job, device, cache, rule, &with, &best, &bound, err);
-        /* What picks operators may take longer than a few whole layers. */
+        /* Recomputing selected operators may take longer than recomputing a few whole layers. */
         best.free = best.free && rule.kind != EK__RULE_SELECT && rule.kind != EK__RULE_PRODUCTS;
         best.bound = fmin(best.bound, bound);
         left_out = options->effort == EK__EFFORT_ANY && best.found;
     }
     if (best.over || left_out)
-        best.bound = 0; /* rules were left out */
-    if (best.found)     /* a file need not say what is recomputed nowhere */
+        best.bound = 0; /* rules were skipped */
+    if (best.found)     /* a file need not list patterns that are used nowhere */
         ek__job_drop_idle_patterns(&best.job);
     if (status)
         ek__split_clear(&best);

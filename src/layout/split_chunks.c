@@ -1,7 +1,7 @@
-/* Several chunks a stage, and schedules other than 1F1B: the balancer's annealing (evenkeel/balance.h) on layers that
- * judge no plan longer or larger than it is. Its plan is then looked at with the job's own peaks. Where a stage is over
- * the limit, what the layers left out of that stage is taken off its limit, and the balancer asked again. What is found
- * is a plan, not a proof: the layout's bound is that of bound.c. */
+/* Searches plans with several chunks per stage and schedules other than 1F1B, by the balancer's annealing
+ * (evenkeel/balance.h) on layers that never overestimate a plan. The job's own peaks of the resulting plan are then
+ * checked. If a stage is over the limit, the memory missing in its layers is subtracted from its limit, and the
+ * balancer runs again. The result is a plan, not a proof: the layout's bound is that of bound.c. */
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
@@ -13,16 +13,19 @@
 #include "layout/split.h"
 
 enum { MOST_ROUNDS = 6, STEPS_PER_CELL = 24, LEAST_STEPS = 300, MORE_STEPS = 8, FEW_STEPS = 100 };
-enum { FEW_TURNS = 3, MANY_TURNS = 8 }; /* of p micro-batches: simulated, and from where no more are */
-enum { ROUNDING = 16 << 20 };           /* bytes that live tensors may be above what the allocator says of them */
+enum {
+    FEW_TURNS = 3,
+    MANY_TURNS = 8
+};                            /* rounds of p micro-batches: the simulated ones; the number from which no more are */
+enum { ROUNDING = 16 << 20 }; /* bytes by which live tensors may exceed the allocator's figure */
 
-#define LONGEST      600 /* seconds of annealing, whose steps are counted: it ends long before */
+#define LONGEST      600 /* seconds of annealing, which is limited by its steps: it ends long before */
 #define MS_PER_S     1e3
 #define LARGE_MB     1e9 /* no limit */
 #define BYTES_PER_MB 1048576.0
 
 typedef struct chunks {
-    ek_job job; /* with the rule's patterns, and the plan that is tried */
+    ek_job job; /* with the rule's patterns and the plan under test */
     const ek_device *device;
     ek_cost_cache *cache;
     ek__recompute_rule rule;
@@ -30,10 +33,10 @@ typedef struct chunks {
     ek_layers layers;
     ek_order *order;
     double *limit_mb, *edge_ms; /* [n_stages] */
-    int *full_layers;           /* [n_layers + 1] of a chunk of so many; NULL: the rule leaves that open */
+    int *full_layers;           /* [n_layers + 1] by the layers of a chunk; NULL: the rule does not set it */
     int64_t *actual;            /* [n_stages] peaks of the last plan that was placed */
-    bool hopeless;              /* a stage has no room for anything */
-    bool fitted;                /* the last plan did, and was shorter */
+    bool hopeless;              /* a stage has no room for any layer */
+    bool fitted;                /* the last plan fit, and was shorter */
     bool thorough;              /* more steps */
     ek_error *err;
 } chunks;
@@ -43,7 +46,7 @@ static bool is_lists(const chunks *c)
     return c->rule.kind == EK__RULE_LISTS;
 }
 
-/* The plan that the framework can be told: layers of the balancer's, recomputation of the rule. */
+/* The plan in the framework's terms: layers from the balancer, recomputation from the rule. */
 static void add_plan(chunks *c, const ek_plan *plan)
 {
     ek_plan *to = &c->job.plan;
@@ -59,8 +62,8 @@ static void add_plan(chunks *c, const ek_plan *plan)
         }
 }
 
-/* Does the plan that was put in fit? Else its stages' limits come down by what they are over. Live bytes are looked at
- * first: placing them takes long. */
+/* Does the job's plan fit? Otherwise its stages' limits are lowered by their excess. Live bytes are checked first:
+ * placing them takes long. */
 static ek_status look(chunks *c, bool placed, bool *fits)
 {
     const ek__stop stop = ek__split_stop(c->options);
@@ -110,7 +113,7 @@ static ek_balance_options balance_options(const chunks *c)
     return options;
 }
 
-/* A plan that is no shorter than what there is need not fit. @param done  no more rounds */
+/* A plan that is not shorter than the best one need not fit. @param done no more rounds */
 static ek_status judge(chunks *c, ek__split *best, bool *done)
 {
     ek_step step;
@@ -132,7 +135,7 @@ static ek_status judge(chunks *c, ek__split *best, bool *done)
     return c->fitted ? ek__split_offer(&c->job, actual, c->device, c->cache, best, &seconds, c->err) : status;
 }
 
-/* Turns of p micro-batches that annealing judges by the slowest stage's work instead of simulating them. */
+/* Rounds of p micro-batches that annealing prices by the slowest stage's work instead of simulating them. */
 static int turns_left_out(const chunks *c)
 {
     int turns = c->job.parallel.n_micro_batches / c->job.plan.n_stages;
@@ -164,7 +167,7 @@ static ek_status try_limits(chunks *c, ek__split *best, bool *done)
     return status;
 }
 
-/* Annealing ends in one of many plans that are nearly alike; others are near what is best in fractions. */
+/* Annealing ends in one of many similar plans; others are near the best fractional solution. */
 static ek_status try_near(chunks *c, ek__split *best)
 {
     const ek_job *job = &c->job;
@@ -213,13 +216,14 @@ static ek_status search(chunks *c, ek__split *best)
     status = anneal(c, best);
     if (status || quick || best->over || best->seconds >= before)
         return status;
-    /* What matters is looked for again: few layouts have a plan that does. */
+    /* Relevant plans are searched again: few layouts have one. */
     c->thorough = true;
     status = try_limits(c, best, &done);
     return status ? status : try_near(c, best);
 }
 
-/* What the rule recomputes whole of a chunk of so many layers, at least. Other rules are in the layers' figures. */
+/* The least number of layers that the rule recomputes whole in a chunk of a given size. Other rules are in the layers'
+ * figures. */
 static ek_status list_full_layers(chunks *c)
 {
     int n = c->layers.n_layers;

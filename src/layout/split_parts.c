@@ -1,5 +1,5 @@
-/* What searches for a layout's best split share: a plan offered, when they are over, how many layers a stage may have,
- * the bound under a rule. */
+/* Helpers shared by the searches for a layout's best split: offering a plan, the end of the time, the maximum layers of
+ * a stage, the bound under a rule. */
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
@@ -29,11 +29,11 @@ int ek__split_most_layers(const ek_job *job)
     return n - (job->plan.n_stages - 1) * job->plan.n_chunks;
 }
 
-/* Layers that some stage has where a rule differs from those before it, since the first n of chunks of fewer are those
- * of another rule, and every n-th of a stage with fewer is none; -1: none can. */
+/* The least layers of some stage with which a rule differs from earlier ones: in smaller chunks the first n equal
+ * another rule's, and a stage with fewer layers has no n-th one; -1: impossible. */
 static int layers_told_by(const ek_job *job, ek__recompute_rule rule)
 {
-    int others = job->plan.n_chunks - 1, most = ek__split_most_layers(job); /* a layer at least in each */
+    int others = job->plan.n_chunks - 1, most = ek__split_most_layers(job); /* at least one layer in each */
     int wanted = rule.kind == EK__RULE_FIRST ? rule.n + others : rule.kind == EK__RULE_EVERY ? rule.n : 0;
     return wanted <= most ? wanted : -1;
 }

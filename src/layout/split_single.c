@@ -1,11 +1,11 @@
-/* One chunk a stage under 1F1B: the shortest step over all splits of the layers, each stage recomputing the least that
- * fits. The pipeline is the label setting of balance/label_setting.h over costs that are those of the whole job, stage
- * by stage (stage.h). Where the plan found has a longer path than the label setting knew, as it has where sends turn
- * between neighbours, that path is one more to know, and the plans are searched anew: cuts, as in Benders, Partitioning
- * procedures for solving mixed-variables programming problems, 1962. What follows the pipeline on each stage is a
- * maximum over the stages, too: the update behind the norm's barrier. It is met by a cap on a stage's update that comes
- * down as long as that can pay: for every cap the shortest pipeline is found, and no plan with a smaller update can be
- * shorter than the next cap's pipeline with the least update. */
+/* Finds the best plan with one chunk per stage under 1F1B: the shortest step over all splits of the layers, each stage
+ * with the least recomputation that fits. The pipeline is solved by the label setting of balance/label_setting.h over
+ * the whole job's costs, stage by stage (stage.h). If the resulting plan has a longer path than those known to the
+ * label setting, for example because sends turn between neighbours, that path is added and the plans are searched
+ * again: cuts, as in Benders, Partitioning procedures for solving mixed-variables programming problems, 1962. The time
+ * after the pipeline is also a maximum over the stages: the update after the norm's barrier. It is handled by a cap on
+ * a stage's update that is lowered as long as that may pay: for every cap the shortest pipeline is found, and no plan
+ * with a smaller update can be shorter than the next cap's pipeline with the least update. */
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
@@ -15,17 +15,17 @@
 #include "layout/split.h"
 #include "simulate/longest_path.h"
 
-enum { MOST_ROUNDS = 60 }; /* of paths that are added */
-#define CLOSE 1e-12        /* of sums in another order */
+enum { MOST_ROUNDS = 60 }; /* of added paths */
+#define CLOSE 1e-12        /* of sums in a different order */
 
 typedef struct single {
     ek__stages *stages;
     const ek_device *device;
     ek_cost_cache *cache;
     const ek__split_options *options;
-    double cap;                          /* updates of plans that count are below it */
+    double cap;                          /* updates of relevant plans are below it */
     double least_update;                 /* of any plan */
-    int p, n_layers, *layers, *shortest; /* [p] the plan that is looked at; the shortest of a cap */
+    int p, n_layers, *layers, *shortest; /* [p] the current plan; the shortest of a cap */
     int64_t *actual;                     /* [p] peaks of the plan, with fragments */
     ek__path walked;                     /* the longest path of the plan; arrays of [2 p] */
     double *duration, *tail;
@@ -90,7 +90,7 @@ static ek_status look_at_plan(single *s, double *update)
     return EK_OK;
 }
 
-/* The longest path of s->layers, with what follows its last backward pass. */
+/* The longest path of s->layers, with the time after its last backward pass. */
 static ek_status walk(single *s)
 {
     const ek__stage_pricer *pricer = ek__stages_pricer(s->stages);
@@ -110,7 +110,7 @@ static ek_status walk(single *s)
     return fine ? EK_OK : ek__no_memory(s->err);
 }
 
-/* Know the path that was walked: of a full list the oldest goes. */
+/* Add the walked path; a full list drops the oldest. */
 static void add_path(single *s)
 {
     const ek__delays *d = ek__stage_pricer_delays(ek__stages_pricer(s->stages));
@@ -123,7 +123,7 @@ static void add_path(single *s)
     s->path[at] = (ek__label_path){counts, counts + s->p, fixed, s->walked.end};
 }
 
-/* The least bound of a plan that fits, by the paths known. */
+/* The least bound of a fitting plan, by the known paths. */
 static ek_status solve_known(single *s, double known, double upper, ek__label_bound *out)
 {
     const ek__stage_pricer *pricer = ek__stages_pricer(s->stages);
@@ -152,8 +152,8 @@ static ek_status solve_known(single *s, double known, double upper, ek__label_bo
     return EK_OK;
 }
 
-/* The shortest pipeline below `upper` whose stages fit, s->layers: with what follows its last backward pass. Its bound
- * is the least of all plans', or less where the paths that make them long do not come to an end. */
+/* The shortest pipeline below `upper` with stages that fit, s->layers: with the time after its last backward pass. Its
+ * bound is the minimum over all plans, or less if the limit on added paths was reached. */
 static ek_status solve(single *s, double upper, ek__label_bound *out)
 {
     double shortest = upper, known = 0;
@@ -164,7 +164,7 @@ static ek_status solve(single *s, double upper, ek__label_bound *out)
             status = walk(s);
         if (status)
             return status;
-        known = fmax(known, is.bound); /* with other paths than before it may be less */
+        known = fmax(known, is.bound); /* with other paths it may be less than before */
         if (!is.found)
             break;
         if (s->walked.length < shortest) {
@@ -181,7 +181,7 @@ static ek_status solve(single *s, double upper, ek__label_bound *out)
     return EK_OK;
 }
 
-/* Caps come down from none. */
+/* Lower the cap, starting without one. */
 static ek_status search(single *s, const ek__split_options *options, ek__split *best, double *bound)
 {
     double upper = fmin(options->upper, best->seconds);
@@ -189,7 +189,7 @@ static ek_status search(single *s, const ek__split_options *options, ek__split *
     for (s->cap = INFINITY;;) {
         ek__label_bound shown;
         double update, seconds;
-        /* What is not below `upper` with the least update is of no account; whole() only adds to it. */
+        /* Plans not below `upper` with the least update are irrelevant; whole() only adds to it. */
         ek_status status = solve(s, upper - s->least_update, &shown);
         if (status || !shown.found) {
             if (!status && shown.bound > 0)
@@ -209,7 +209,7 @@ static ek_status search(single *s, const ek__split_options *options, ek__split *
     }
 }
 
-/* Some stage has a layer at least for each p of them, and no embedding. */
+/* Some stage without the embedding has at least one layer for each p layers. */
 static ek_status find_least_update(single *s)
 {
     int n = (s->n_layers + s->p - 1) / s->p, at = s->p > 2 ? 1 : 0;

@@ -1,5 +1,5 @@
-/* Several chunks a stage, exactly: branch and bound over whole layers (mix_branch.c), whose solutions are judged as
- * plans (whole_plans.c), for each rule of recomputation that a shorter plan could keep to. */
+/* Finds the exact best plan with several chunks per stage: branch and bound over whole layers (mix_branch.c), with
+ * solutions judged as plans (whole_plans.c), for each rule of recomputation that could give a shorter plan. */
 #include <math.h>
 
 #include "base/error.h"
@@ -16,7 +16,7 @@ static bool is_over(void *user)
     return ek__split_over(user);
 }
 
-/* @param quick        a plan is wanted, not its proof
+/* @param quick        find a plan without proof
  * @param most_layers  of a chunk, 0: any */
 static ek_status search_rule(const ek__split_chunked *of, ek__recompute_rule rule, const ek__bound_figures *under,
                              bool quick, int most_layers, const ek__split_options *options, ek__split *best,
@@ -49,7 +49,7 @@ bool ek__split_whole_applies(const ek_job *job)
     return job->plan.n_chunks > 1 && ek__mixes_apply(job->schedule) && job->parallel.n_pieces <= 1;
 }
 
-/* Of a long pipeline the tree takes seconds where chunks are of two sizes. */
+/* For a long pipeline with two chunk sizes the tree takes seconds. */
 static bool is_nearly_even(int n_layers, int cells)
 {
     int odd = n_layers % cells;
@@ -89,7 +89,7 @@ ek_status ek__split_whole(const ek__split_chunked *of, const ek__split_options *
             status = search_rule(of, rule, &under, false, 0, options, best, &one, err);
         *bound = fmin(*bound, one);
     }
-    if (best->found) /* a file need not say what is recomputed nowhere */
+    if (best->found) /* a file need not list patterns that are used nowhere */
         ek__job_drop_idle_patterns(&best->job);
     return status;
 }

@@ -1,8 +1,9 @@
-/* Choices of a stage. The ways to recompute its layers (how many of the first ones by each list) are sorted by the
- * time of their backward pass, a sum over layers; those that cannot fit by what they keep alone are passed over, and of
- * the others the first whose used peak is within the limit is the choice. With fragments a peak is larger, which takes
- * long to find out: that is done for choices of plans only (ek__stages_verify()), and one that does not fit is
- * excluded. So what is found is exact, and few allocations are played through. */
+/* Finds the cheapest recomputation of a stage that fits. The ways to recompute its layers (the number of first layers
+ * by each list) are sorted by the time of their backward pass, a sum over layers; those with saved activations that
+ * alone exceed the limit are skipped, and of the others the first one with a used peak within the limit is chosen.
+ * Fragments make a peak larger, and computing them takes long: this is done only for choices in plans
+ * (ek__stages_verify()), and one that does not fit is excluded. So the result is exact, and few allocations are
+ * simulated. */
 #include "layout/stage.h"
 
 #include <math.h>
@@ -14,18 +15,18 @@
 #include "memory/stage_peak.h"
 #include "model/recompute_kind.h"
 
-/* What was asked for. */
+/* A queried stage. */
 typedef struct asked {
     int stage, first, n;
     ek__stage_choice choice;
-    size_t n_ways; /* that are left; the choice is the first */
+    size_t n_ways; /* remaining ways; the choice is the first */
     ek__chunk_way *way;
-    int64_t most;       /* that a way may keep of a micro-batch */
+    int64_t most;       /* that a way may save of a micro-batch */
     bool all, verified; /* every way was listed; the choice fits with fragments */
 } asked;
 
 struct ek__stages {
-    ek_job job; /* with the plan that is tried */
+    ek_job job; /* with the plan under test */
     ek__recompute_rule rule;
     ek_cost_cache *cache;
     ek__stage_pricer *pricer;
@@ -126,7 +127,7 @@ bool ek__stages_alike(const ek__stages *stages)
     return true;
 }
 
-/* Nothing recomputed is the first way; the others are listed once that one does not fit. */
+/* No recomputation is the first way; the others are listed only if that one does not fit. */
 static ek_status make_ways(ek__stages *s, asked *a, bool all, ek_error *err)
 {
     ek__chunk_way *listed;
@@ -192,8 +193,7 @@ static int64_t live_of(const ek__stages *s, int stage)
     return most;
 }
 
-/* The most that a way may keep of a micro-batch: all that are alive, and what is there for the whole step, are part of
- * the peak. */
+/* The maximum that a way may save of a micro-batch: the peak has all live micro-batches and the persistent bytes. */
 static int64_t most_kept(const ek__stages *s, int stage)
 {
     int64_t copies = s->job.parallel.n_batch_interleave > 1 ? s->job.parallel.n_batch_interleave : 1;
@@ -201,7 +201,7 @@ static int64_t most_kept(const ek__stages *s, int stage)
     return room < 0 ? -1 : room / (copies * live_of(s, stage));
 }
 
-/* From the first way on the one that fits. */
+/* The first way that fits. */
 static ek_status settle(ek__stages *s, asked *a, ek_error *err)
 {
     const int64_t limit = limit_of(s);
@@ -230,22 +230,22 @@ static ek_status begin(ek__stages *s, asked *a, ek_error *err)
         return status;
     a->most = most_kept(s, a->stage);
     status = make_ways(s, a, false, err);
-    if (!status && a->n_ways == 0) { /* it keeps too much */
+    if (!status && a->n_ways == 0) { /* it saves too much */
         s->refused = true;
         status = s->rule.kind == EK__RULE_LISTS ? make_ways(s, a, true, err) : EK_OK;
     }
     return status ? status : settle(s, a, err);
 }
 
-/* ---- asking ---- */
+/* ---- queries ---- */
 
-/* Layers that are all alike are the same wherever they begin. */
+/* Equal layers are independent of their first index. */
 static int same_first(const ek__stages *s, int first, int n)
 {
     return n > 0 && s->run_start[first + n - 1] <= first ? s->run_start[first] : first;
 }
 
-/* Where it is, or belongs. */
+/* Its slot, or the free one for it. */
 static size_t slot_of(const ek__stages *s, int stage, int first, int n)
 {
     uint64_t hash = ((uint64_t)stage * 4099 + (uint64_t)first) * 4099 + (uint64_t)n;
@@ -303,8 +303,8 @@ ek_status ek__stages_choose(ek__stages *stages, int stage, int first, int n, con
     return status;
 }
 
-/* What the allocator is asked for at the start goes by where a stage's layers are in the model: the stages before it
- * have to hold as many as are before them. */
+/* The initial requests to the allocator depend on the position of a stage's layers in the model: the earlier stages
+ * must hold all earlier layers. */
 static ek_status place(ek__stages *s, const asked *a, const ek__stop *stop, int64_t *actual, ek_error *err)
 {
     int *layers = s->job.plan.layers;

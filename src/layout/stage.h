@@ -1,6 +1,5 @@
-/* layout/stage.h - what the stages of a layout take with some of the model's layers: the cheapest recomputation that
- * fits, by the same time and memory that ek_cost_step() and ek_memory_predict() have for the whole job. One chunk a
- * stage. */
+/* layout/stage.h - prices the stages of a layout with given layers of the model: the cheapest recomputation that fits,
+ * with the same time and memory as in ek_cost_step() and ek_memory_predict() for the whole job. One chunk per stage. */
 #ifndef EK_LAYOUT_STAGE_H
 #define EK_LAYOUT_STAGE_H
 
@@ -17,12 +16,12 @@ typedef struct ek__stage_choice {
     ek__chunk_lists lists;
     ek__stage_price price;
     int64_t used;   /* bytes, the peak */
-    int64_t actual; /* with fragments; of those that were verified */
+    int64_t actual; /* with fragments; of verified ones */
 } ek__stage_choice;
 
 /**
  * @param job    of the layout (ek_layout_job()), with a limit or none; borrowed
- * @param cache  of the device, not shared by threads; it is asked for no other job until ek__stages_free()
+ * @param cache  of the device, not shared by threads; do not use it for another job until ek__stages_free()
  */
 ek_status ek__stages_new(const ek_job *job, const ek_device *device, ek_cost_cache *cache, ek__recompute_rule rule,
                          ek__stages **out, ek_error *err);
@@ -30,23 +29,23 @@ void ek__stages_free(ek__stages *stages);
 
 const ek__stage_pricer *ek__stages_pricer(const ek__stages *stages);
 double ek__stages_whole(ek__stages *stages, double step);
-/* Does a stage's cost depend on how many layers it has alone? */
+/* Does a stage's cost depend only on its number of layers? */
 bool ek__stages_alike(const ek__stages *stages);
 
-/* The choice with the shortest backward pass whose used peak is within the limit, and of which nothing more is known
- * to stand against it. Kept for the next asking. O(lists x layers + tried x blocks). */
+/* The choice with the shortest backward pass, a used peak within the limit, and no other reason for exclusion. Cached
+ * for the next call. O(lists x layers + tried x blocks). */
 ek_status ek__stages_choose(ek__stages *stages, int stage, int first, int n, const ek__stage_choice **out,
                             ek_error *err);
 
-/* Does the choice fit with fragments, too? Where it does not, it is not chosen again. Where there is no time to find
- * out, it is not said to fit, and nothing is known of it. @param stop  as of ek__stage_place() */
+/* Does the choice also fit with fragments? If not, it is not chosen again. If there is no time to compute it, the
+ * result is false and the choice is not excluded. @param stop as of ek__stage_place() */
 ek_status ek__stages_verify(ek__stages *stages, int stage, int first, int n, const ek__stop *stop, bool *fits,
                             ek_error *err);
 
-/* Was anything that was asked for over the limit? */
+/* Was any query over the limit? */
 bool ek__stages_refused(const ek__stages *stages);
 
-/* Put layers into the job's plan with what was chosen for them. @param layers [n_stages] */
+/* Put layers into the job's plan with their chosen recomputation. @param layers [n_stages] */
 ek_status ek__stages_plan(ek__stages *stages, const int *layers, ek_error *err);
 const ek_job *ek__stages_job(const ek__stages *stages);
 

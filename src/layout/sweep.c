@@ -1,5 +1,5 @@
-/* The best plan over devices, memory or global batch. Each value is a search of its own; what differs between them is
- * compared as throughput of a device, since steps of other batches are not alike. */
+/* Sweeps the best plan over devices, memory or global batch. Each value is a separate search; values are compared by
+ * throughput per device, since steps with different batches are not comparable. */
 #include <assert.h>
 #include <math.h>
 #include <stdio.h>
@@ -12,7 +12,7 @@
 #include "layout/layout.h"
 #include "team/deal.h"
 
-#define LEAST_SECONDS 0.05 /* for a value: the search then says how far it came */
+#define LEAST_SECONDS 0.05 /* for a value: the search then reports its progress */
 
 const char *const ek__layout_sweep_name[EK_N_LAYOUT_SWEEPS] = {"devices", "memory", "global-batch"};
 const char *const *const ek_layout_sweep_name = ek__layout_sweep_name;
@@ -34,7 +34,7 @@ typedef struct sweeper {
     ek_layout_sweep *out;
     ek_error *err;
     /* With other processes: */
-    int n_workers, n_begun; /* that search; values that this one has begun */
+    int n_workers, n_begun; /* that search; values that this process has begun */
     ek_interrupt stop;      /* process 0 was interrupted */
 } sweeper;
 
@@ -54,7 +54,7 @@ static ek_status check_value(const sweeper *s, double value)
                     memory ? "above 0" : "a whole number from 1 on", value);
 }
 
-/* The search at a value. The global batch grows with the devices where that is asked for. */
+/* The search at a value. The global batch grows with the devices if requested. */
 static void set_value(const sweeper *s, double value, ek_job *job, ek_layout_options *options)
 {
     const ek_layout_sweep_input *in = s->input;
@@ -83,18 +83,18 @@ static void add(ek_layout_result *found, ek_layout_sweep_point *to)
     to->tokens_per_second_per_device = to->plan.estimate.tokens_per_step / to->step_seconds / to->n_devices;
 }
 
-/* No layout of so many devices, or of such a batch, is a result and no failure. */
+/* No layout for this number of devices or this batch is a result, not a failure. */
 static ek_status search(const sweeper *s, double value, double seconds, const ek_interrupt *interrupt,
                         ek_layout_sweep_point *to, ek_error *err)
 {
-    ek_job job = *s->job; /* another limit: all else is borrowed, plans have copies */
+    ek_job job = *s->job; /* another limit: the rest is borrowed, plans have copies */
     ek_layout_options options = s->input->options;
     ek_layout_result found;
     ek_error why = {0};
     set_value(s, value, &job, &options);
     options.time_limit = fmax(LEAST_SECONDS, seconds);
     options.interrupt = interrupt;
-    options.team = NULL; /* which shares the values */
+    options.team = NULL; /* which distributes the values */
     to->value = value;
     to->n_devices = options.n_devices;
     to->global_batch = options.global_batch;
@@ -134,7 +134,7 @@ static ek_status work_far(void *user, int i, const ek__packet *what, ek__packet 
     sweeper *s = user;
     ek__pack to = {.at = NULL};
     ek_layout_sweep_point point = {.found = false};
-    /* A fair share of what is left: each process may have to do as many values as the others. */
+    /* An equal share of the remaining time, assuming that all processes do the same number of values. */
     int n_left = (s->input->n + s->n_workers - 1) / s->n_workers - s->n_begun++;
     (void)what;
     ek_status status =
@@ -150,7 +150,7 @@ static ek_status work_far(void *user, int i, const ek__packet *what, ek__packet 
     return ek__packet_of(&to, status, result, err);
 }
 
-/* The estimate of a plan is made again: it holds what this process has. */
+/* The estimate of a plan is made again: it has pointers of this process. */
 static ek_status unpack_plan(const sweeper *s, ek__unpack *from, ek_layout_plan *plan, ek_error *err)
 {
     plan->layout.schedule = ek__schedule_unpack(from);
@@ -192,10 +192,10 @@ static ek_status search_together(sweeper *s)
 {
     const ek_layout_sweep_input *in = s->input;
     const ek_layout_options *o = &in->options;
-    ek_estimate own; /* what the job and the device come to, which two machines may have read from other files */
+    ek_estimate own; /* a fingerprint of job and device, which two machines may have read from different files */
     char same[128];
     ek_status status = ek_estimate_of(s->job, s->device, 0, &own, s->err);
-    if (status && status != EK_ERR_INPUT) /* a job that is none by itself may be one elsewhere */
+    if (status && status != EK_ERR_INPUT) /* a job that is invalid here may be valid at another value */
         return status;
     const double figures[] = {status ? 0 : own.step.seconds, s->job->limit_mb, (double)s->global_batch, o->n_devices};
     uint64_t hash = ek__hash(figures, sizeof figures, s->job->digest);

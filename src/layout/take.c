@@ -1,9 +1,8 @@
-/* Which plan to take once trials were measured and the device calibrated to them. Few runs determine few constants, so
- * that the new best plan may be one that nothing was learnt of. It is taken where it is shorter than the best run by
- * more than the error of their difference; else the run is. The difference is the calibrated device's. Where the
- * calibration moved a constant further than is believable, it explains the runs by something that they are not about,
- * and says nothing of other plans: then the runs are taken as what they say of the new plan's step in the linear model
- * that chose them (trials.c),
+/* Decides which plan to take after trials were measured and the device calibrated to them. Few runs determine few
+ * constants, so nothing may be known about the new best plan. It is taken if it is shorter than the best run by more
+ * than the error of their difference; otherwise the run is taken. The difference is the calibrated device's. If the
+ * calibration moved a constant implausibly far, it explains the runs by the wrong cause and is no basis for other
+ * plans: then the new plan's step is estimated from the runs by the linear model that chose them (trials.c),
  *
  *     log step ~ N(l + c' (C + s^2 I)^-1 (measured - l_S), c_0 - c' (C + s^2 I)^-1 c)
  *
@@ -19,7 +18,7 @@
 #include "evenkeel/layout_advice.h"
 #include "layout/sensitivity.h"
 
-#define FAR 2 /* widths of what is known before a fit */
+#define FAR 2 /* widths of the values before a fit */
 
 /* The run as a plan on the calibrated device: borrows the job, owns the step. */
 static ek_status priced(const ek_job *job, const ek_device *device, ek_layout_plan *out, ek_error *err)
@@ -41,8 +40,8 @@ static bool is_believable(const ek_device *start, const ek_device *device)
     return true;
 }
 
-/* What the calibrated device says: is the new plan shorter than the run, as it was measured and as it is predicted, by
- * more than the error? */
+/* By the calibrated device: is the new plan shorter than the run, both as measured and as predicted, by more than the
+ * error? */
 static ek_status ask_device(const ek_job *again, const ek_job *run, double seconds, const ek_device *device,
                             bool *shorter, ek_error *err)
 {
@@ -82,7 +81,7 @@ static bool condition(const ek__sensitivity *s, const double *seconds, double *r
     return true;
 }
 
-/* What the runs say by the linear model of the device before. */
+/* The estimate from the runs by the linear model of the device before calibration. */
 static ek_status ask_runs(const ek_job *again, const ek_job *const *tried, const double *seconds, int n, int best,
                           const ek_device *start, bool *shorter, ek_error *err)
 {
@@ -123,7 +122,7 @@ ek_status ek_layout_take_after_trials(const ek_job *again, const ek_job *const *
 
 /* ---- runs of a table ---- */
 
-/* A layout of the job that was searched: the same model and the same work, on as many devices. */
+/* A layout of the searched job: the same model and the same work, on the same number of devices. */
 static bool is_of_job(const ek_measured_run *run, const ek_layout_result *result)
 {
     const ek_job_model *a = &run->job.model, *b = &result->job->model;
@@ -134,7 +133,7 @@ static bool is_of_job(const ek_measured_run *run, const ek_layout_result *result
            ek_job_sequences(&run->job) == ek_job_sequences(&result->plan[0].job);
 }
 
-/* Into the shortest ones; of equal steps the first of the table goes first. */
+/* Insert into the shortest ones; of equal steps the first of the table comes first. */
 static void add_try(ek_layout_tries *tries, const ek_measured_run *run)
 {
     int i = tries->n;

@@ -1,6 +1,7 @@
-/* The guides' rules of thumb as layouts. A rule fixes which degree grows and where the others are; it grows until the
- * layout fits, since the guides take the least that does. Layers and recomputation are then balanced exactly, so that
- * what a rule costs is its degrees' cost alone. Micro-batches are of one sequence, the schedule is 1F1B. */
+/* Applies the guides' rules of thumb as layouts. A rule names the degree that grows and fixes the others; it grows
+ * until the layout fits, since the guides take the least degree that does. Layers and recomputation are then balanced
+ * exactly, so that a rule's cost is only that of its degrees. Micro-batches are of one sequence, the schedule is
+ * 1F1B. */
 #include <stdio.h>
 #include <string.h>
 
@@ -9,18 +10,18 @@
 #include "evenkeel/layout_advice.h"
 #include "layout/layout.h"
 
-/* Where sizes of the guides' examples, 7, 13 and 70 billion, are told apart. */
+/* Thresholds between the sizes of the guides' examples, 7, 13 and 70 billion. */
 #define SMALL       10e9
 #define MIDDLE      20e9
 #define LONG        32768 /* tokens of a sequence */
 #define MOST_TENSOR 8
 
-/* Which degree grows until it fits. */
+/* The degree that grows until the layout fits. */
 typedef struct rule {
     const char *name, *text, *source;
     ek_layout_axis grows; /* EK_AXIS_DATA: none */
     int from;
-    bool tensor;        /* as many tensor parallel ranks as a node has */
+    bool tensor;        /* tensor parallel ranks equal to the ranks of a node */
     double least, most; /* parameters */
     int least_length;
 } rule;
@@ -61,7 +62,7 @@ static bool is_small(const thumber *t)
     return t->parameters < MIDDLE;
 }
 
-/* The job's expert degree, or the largest below it that the ranks of a stage have room for. */
+/* The job's expert degree, or the largest below it that fits the ranks of a stage. */
 static int expert_of(const thumber *t, int ranks)
 {
     int experts = t->job->model.n_experts, n = t->job->parallel.expert;
@@ -71,8 +72,8 @@ static int expert_of(const thumber *t, int ranks)
     return n > 1 ? n : 1;
 }
 
-/* @return false: the degrees do not divide what they cut */
-/* Shared like the states where the file does. */
+/* @return false: the degrees do not divide the sizes they cut */
+/* Shared like the states if the file does so. */
 static int shared(const thumber *t, ek_layout_axis axis, int ranks)
 {
     return ek_layout_of(t->job).value[axis] > 1 ? ranks : 1;

@@ -1,9 +1,9 @@
-/* A search on several processes. Process 0 has two threads besides the one that does items: the caller's carries the
- * messages (team/deal.h), the other one runs the search, and waits for the items of each batch.
+/* Runs a search on several processes. Process 0 has two threads in addition to the one for items: the caller's
+ * transfers the messages (team/deal.h), the other one runs the search and waits for the items of each batch.
  *
- * The step that plans have to beat goes to all processes as soon as a result lowers it. A process whose layout cannot
- * be among the best any more ends it; process 0 leaves such layouts out of what it concludes of a batch, whether they
- * were ended or not, so that the answer does not depend on when the news came. */
+ * The step that plans have to beat is sent to all processes as soon as a result lowers it. A process ends a layout that
+ * can no longer be among the best; process 0 ignores such layouts in its conclusions from a batch, whether they were
+ * ended or not, so that the result does not depend on timing. */
 #include "layout/together.h"
 
 #include <math.h>
@@ -19,7 +19,7 @@
 #include "layout/frameworks.h"
 #include "team/deal.h"
 
-/* What precedes an item. */
+/* The header of an item. */
 typedef struct head {
     double left;  /* seconds until the search is over */
     double least; /* of the item: ek__layout_items.least */
@@ -38,27 +38,27 @@ struct ek__together {
     ek__layout_errand *const *errands;
     pthread_mutex_t lock;
     pthread_cond_t changed;
-    /* The item at work in this process. */
+    /* The current item of this process. */
     ek__layout_search hand;
     ek__candidate candidate; /* of it */
     ek_interrupt stop;
     double least;
     news known, told;
     /* process 0 */
-    const ek__layout_items *items; /* of the batch that is handed out */
+    const ek__layout_items *items; /* of the distributed batch */
     void *user;
-    size_t *at, capacity; /* [n_all - before] which items of the batch these are */
-    int before, n_all;    /* items handed out in batches before; all so far */
+    size_t *at, capacity; /* [n_all - before] indexes of these items in the batch */
+    int before, n_all;    /* items distributed in earlier batches; all so far */
     size_t n_left;        /* of the batch */
     bool has_ended;       /* the search */
-    bool has_failed;      /* the dealing, or an item */
+    bool has_failed;      /* the distribution, or an item */
     ek_status status, body_status;
     ek_error error;
 };
 
 /* ---- an item ---- */
 
-/* The deal's thread that works. */
+/* The deal's worker thread. */
 static ek_status work(void *user, int item, const ek__packet *what, ek__packet *result, ek_error *err)
 {
     ek__together *t = user;
@@ -89,7 +89,7 @@ static ek_status work(void *user, int item, const ek__packet *what, ek__packet *
 
 /* ---- news ---- */
 
-/* @param now  not worse than what is known. With the lock */
+/* @param now  not worse than the known step. Call with the lock */
 static void learn(ek__together *t, const news *now)
 {
     t->known.upper = fmin(t->known.upper, now->upper);
@@ -110,7 +110,7 @@ static void hear(void *user, const ek__packet *packet)
     pthread_mutex_unlock(&t->lock);
 }
 
-/* Process 0 has what results say. */
+/* Process 0 takes the steps from the results. */
 static bool tell(void *user, ek__packet *packet)
 {
     ek__together *t = user;
@@ -196,7 +196,7 @@ static int more(void *user, bool *ended)
 
 /* ---- process 0: the search ---- */
 
-/* Items that are done here, while the others are handed out. */
+/* Items that are done here while the others are distributed. */
 typedef struct here {
     const ek__layout_items *items;
     void *user;
@@ -238,7 +238,7 @@ ek_status ek__layout_do(ek__layout_search *search, size_t n, const ek__layout_it
     size_t n_far = 0, n_near = 0;
     for (size_t i = 0; i < n && t; i++)
         n_far += !items->is_long || items->is_long(user, i);
-    if (n_far < 2) /* nothing to be done beside it */
+    if (n_far < 2) /* nothing to do concurrently */
         return ek__layout_parallel(search, n, items->work, user);
     size_t *near = ek__alloc(n, sizeof *near), *far = ek__with_room(t->at, &t->capacity, n_far, sizeof *far);
     t->at = far ? far : t->at;
@@ -272,7 +272,7 @@ static void *run_body(void *user)
 
 /* ---- the whole ---- */
 
-/* Of the program, the space, and a bound, which all that is read comes into: two machines may have other files. */
+/* A hash of the program, the space, and a bound that depends on all input: two machines may have different files. */
 static ek_status describe_search(const ek__layout_search *s, char *text, size_t size, ek_error *err)
 {
     ek_cost_cache *cache = ek_cost_cache_new(s->device);

@@ -1,4 +1,4 @@
-/* What items of a search are made of, as bytes: mixes of a pipeline, and the plan found for a layout. */
+/* Packs the contents of a search's items as bytes: mixes of a pipeline, and the plan found for a layout. */
 #include <stdlib.h>
 #include <string.h>
 
@@ -6,7 +6,7 @@
 #include "job/job_pack.h"
 #include "layout/together.h"
 
-/* The arrays of a mix are one. */
+/* The arrays of a mix are one allocation. */
 static size_t size_of(const ek__mixes *of)
 {
     return (4 * (size_t)of->n_cells + 4 * (size_t)of->p + 1) * sizeof(double);
@@ -64,7 +64,7 @@ ek_status ek__mixes_unpack(ek__unpack *from, ek__mixes *known, ek__mixes *view, 
     for (size_t i = 0; i < n && !status && !from->wrong; i++) {
         ek__mix *mix;
         status = ek__mix_unpack(from, known, &mix, err);
-        if (!status && mix && i == known->n) /* mixes of a pipeline are only added to */
+        if (!status && mix && i == known->n) /* mixes of a pipeline are never removed */
             status = ek__mixes_add(known, mix, err);
         else
             ek__mix_free(mix);

@@ -1,12 +1,12 @@
-/* Which runs tell the best plan. Before any run the logarithms of the plans' steps are normal with the covariance that
- * the device's constants give them (sensitivity.h):
+/* Chooses the runs that identify the best plan. Before any run the logarithms of the plans' steps are normal with the
+ * covariance that the device's constants give them (sensitivity.h):
  *
  *     y ~ N(l, C),   C = M M'          M: moves by a standard error of each constant
  *
  * Measuring plans S with noise s leaves the means l + C_S (C_SS + s^2 I)^-1 (measured_S - l_S), and the plan with the
- * least is taken. What that loses against the best is averaged over draws of the constants, the same for every set.
- * Runs are added one by one, each the one that leaves the least loss (knowledge gradient of a set; Frazier, Powell and
- * Dayanik, The Knowledge-Gradient Policy for Correlated Normal Beliefs, 2009). */
+ * least mean is taken. Its loss against the best plan is averaged over draws of the constants, the same for every set.
+ * Runs are added one by one, always the one with the least remaining loss (knowledge gradient of a set; Frazier, Powell
+ * and Dayanik, The Knowledge-Gradient Policy for Correlated Normal Beliefs, 2009). */
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
@@ -19,9 +19,7 @@
 
 enum { DRAWS = 1000, MOST_TURNS = 4 };
 
-#define SPREAD_PART                                                                                                    \
-    1e-2 /* of the spread that is left, what counts besides the loss: of equal losses the run that                     \
-            teaches most */
+#define SPREAD_PART 1e-2 /* weight of the remaining spread: decides between runs with equal losses */
 
 typedef struct chooser {
     int n, k; /* plans; runs */
@@ -67,7 +65,7 @@ static void draw(chooser *c)
     }
 }
 
-/* ---- what a set of runs leaves ---- */
+/* ---- the value of a set of runs ---- */
 
 /* weight = C_S (C_SS + s^2 I)^-1 */
 static void fill_weights(chooser *c, int n_chosen)
@@ -86,7 +84,7 @@ static void fill_weights(chooser *c, int n_chosen)
         }
 }
 
-/* Mean variance of the plans once the set is measured. */
+/* Mean variance of the plans after measuring the set. */
 static double variance_left(const chooser *c, int n_chosen)
 {
     size_t n = (size_t)c->n, k = (size_t)n_chosen;
@@ -100,7 +98,7 @@ static double variance_left(const chooser *c, int n_chosen)
     return sum / c->n;
 }
 
-/* What one draw loses: the plan that is taken after the measurements over the best there is, minus 1. */
+/* The loss of one draw: the step of the plan taken after the measurements over the best one, minus 1. */
 static double loss_of_draw(const chooser *c, size_t d, int n_chosen, int *taken)
 {
     size_t n = (size_t)c->n, k = (size_t)n_chosen;
@@ -143,14 +141,14 @@ static bool is_chosen(const chooser *c, int n_chosen, int which)
     return false;
 }
 
-/* What is to be least: the loss, and a little of the spread that is left. */
+/* The objective to minimise: the loss, and a small share of the remaining spread. */
 static double objective(chooser *c, int n_chosen)
 {
     double left = loss(c, n_chosen);
     return left + SPREAD_PART * sqrt(variance_left(c, n_chosen));
 }
 
-/* Put the plan that leaves least in place `at` of the n_chosen. @return what it leaves */
+/* Put the plan with the least objective in place `at` of the n_chosen. @return the objective */
 static double add_best(chooser *c, int n_chosen, int at)
 {
     double least = INFINITY;
@@ -170,7 +168,8 @@ static double add_best(chooser *c, int n_chosen, int at)
     return least;
 }
 
-/* One by one, then each against all others while that helps: runs that tell little alone may tell much together. */
+/* One by one, then exchange each with all others while that helps: runs with little information each may have much
+ * together. */
 static void choose_set(chooser *c)
 {
     double least = INFINITY;
@@ -192,7 +191,7 @@ static void swap(chooser *c, int a, int b)
     c->chosen[b] = was;
 }
 
-/* The set's runs, first what leaves least alone. */
+/* Sort the set's runs: first the one with the least objective by itself. */
 static void order_set(chooser *c, ek_layout_trial *out)
 {
     for (int i = 0; i < c->k; i++) {
@@ -214,7 +213,7 @@ static void order_set(chooser *c, ek_layout_trial *out)
     }
 }
 
-/* How often each plan is the best of all. */
+/* The frequency with which each plan is the best. */
 static void count_best(const chooser *c, double *chance)
 {
     size_t n = (size_t)c->n;

@@ -1,5 +1,5 @@
-/* Ways of a chunk: every count of whole layers with every count of the other lists above it. Times and bytes are sums
- * over the layers, from sums of their prefixes. */
+/* Lists the ways to recompute a chunk: every count of whole layers with every count of the other lists above it. Times
+ * and bytes are sums over the layers, from sums of their prefixes. */
 #include "layout/ways.h"
 
 #include <stdlib.h>
@@ -127,7 +127,7 @@ static bool list_ways(ek__ways *ways, int n, size_t *n_ways)
     return true;
 }
 
-/* The scratch's first ways that keep no more than that, as an array of their own. */
+/* The scratch's first ways that save at most that, as a separate array. */
 static ek_status add_ways(const ek__ways *ways, size_t n, int64_t most_kept, ek__chunk_way **out, size_t *n_out,
                           ek_error *err)
 {

@@ -1,6 +1,7 @@
-/* Plans with whole layers near a solution in fractions: rounded by largest remainders, first the stages, then the cells
- * of each, of equal ones the later chunk, which holds fewer micro-batches; then layers go one at a time to another
- * chunk of their stage, or to another stage of their chunk, as long as the judge finds shorter plans. */
+/* Searches plans with whole layers near a fractional solution. The solution is rounded by largest remainders, first the
+ * stages, then the cells of each, of equal ones the later chunk, which has fewer live micro-batches; then single layers
+ * are moved to another chunk of their stage, or to another stage of their chunk, as long as the judge finds shorter
+ * plans. */
 #include "layout/whole_near.h"
 
 #include <math.h>
@@ -18,11 +19,11 @@ typedef struct near {
     int *stage;    /* [p] */
     double *value; /* [p] of stages, then [n_cells] */
     double upper;  /* a step */
-    bool exact;    /* was the last asking; else the judge is tired */
+    bool exact;    /* the result of the last query; false: the judge has reached its limit */
     ek_error *err;
 } near;
 
-/* Of numbers that add up to `sum`, whole ones that do. value[i x stride], likewise *out. */
+/* Round numbers with the sum `sum` to integers with the same sum. value[i x stride], likewise *out. */
 static void round_to(const double *value, int n, int stride, int sum, int *out)
 {
     for (int i = 0; i < n; i++)
@@ -64,7 +65,7 @@ static ek_status judge(near *w, bool *shorter)
     return status;
 }
 
-/* One layer from a cell to another, where that is shorter. */
+/* Move one layer from a cell to another if that is shorter. */
 static ek_status move(near *w, int from, int to, bool *shorter)
 {
     int most = w->options->most_layers, p = w->p;
@@ -98,7 +99,8 @@ static ek_status improve(near *w)
     return status;
 }
 
-/* A program has many solutions as good: the one at hand, and one with as many layers in each chunk of a stage. */
+/* A program has many equally good solutions: try the current one, and one with equal numbers of layers in the chunks of
+ * a stage. */
 static ek_status start(near *w)
 {
     double *even = w->value + w->p;

@@ -1,14 +1,14 @@
-/* The shortest plan with given layers in every chunk. Where the framework takes one rule for all chunks, that is the
- * plan. Where it takes lists, stages that do not fit with nothing recomputed have ways to choose from: all lists of
- * their chunks, chunk by chunk, those that take least time first. A choice is given up
+/* Finds the shortest plan with given layers in every chunk. If the framework has one rule for all chunks, that is the
+ * plan. If it has lists, the ways of each stage that does not fit without recomputation are searched: all lists of
+ * their chunks, chunk by chunk, those with the least time first. A choice is abandoned
  *
- *   - where a path through the blocks that is known is as long as the best step by then: sums over the chunks of how
- *     often it passes them; and for the chunks to come, the least that a byte costs which a moment still has too many,
- *     times these bytes. Each plan that is looked at adds its longest path;
- *   - where what is kept at some moment is beyond the stage's room;
- *   - by its step, then by its peak, fragments included, which is remembered of a stage with such layers.
+ *   - if a known path through the blocks is then as long as the best step: the sum over the chunks of the number of
+ *     its passes, plus, for the chunks to come, the excess bytes of a moment times the least cost of a byte. Each tried
+ *     plan adds its longest path;
+ *   - if the saved bytes at some moment exceed the stage's room;
+ *   - by its step, then by its peak, fragments included, which is cached for a stage with such layers.
  *
- * So what is found is exact, unless a search has too many choices, which is told. */
+ * So the result is exact, unless a search has too many choices, which is reported. */
 #include "layout/whole_plans.h"
 
 #include <math.h>
@@ -20,15 +20,15 @@
 #include "memory/stage_peak.h"
 #include "simulate/longest_path.h"
 
-enum { MOST_MOMENTS = 24, MOST_PATHS = 24 };            /* of a stage; known at once */
-enum { MOST_CHOICES = 400000, MOST_EVALUATED = 20000 }; /* of one asking */
-enum { EVALUATED = 100, EVENTS = 4 };                   /* choices that a plan takes; events that take a choice */
+enum { MOST_MOMENTS = 24, MOST_PATHS = 24 };            /* of a stage; known at the same time */
+enum { MOST_CHOICES = 400000, MOST_EVALUATED = 20000 }; /* of one query */
+enum { EVALUATED = 100, EVENTS = 4 }; /* choices that count for a plan; events that count for a choice */
 
 #define MS_PER_S 1e3
 #define UNKNOWN  (-2) /* peaks */
 #define TOO_MUCH (-1)
 
-/* Peaks that are known, by the ways of a stage's chunks: a way's number, and n_ways[0] times that of the others. */
+/* Known peaks, by the ways of a stage's chunks: a way's number, plus n_ways[0] times that of the others. */
 typedef struct peaks {
     size_t n, n_slots;
     uint64_t *code; /* [n_slots] and 1; 0: free */
@@ -45,15 +45,15 @@ typedef struct asked {
     peaks peaks;
 } asked;
 
-/* A path: length >= fixed + sum over cells of often[cell] x what is recomputed there, seconds, + what follows the last
- * backward pass of its last stage. */
+/* A path: length >= fixed + sum over cells of often[cell] x recomputed seconds there + the time after the last backward
+ * pass of its last stage. */
 typedef struct known_path {
     double fixed, *often; /* [n_cells] */
     int end;
 } known_path;
 
 struct ek__whole_plans {
-    ek_job job; /* with the plan that is tried */
+    ek_job job; /* with the plan under test */
     ek__recompute_rule rule;
     const ek_device *device;
     ek_cost_cache *cache;
@@ -68,29 +68,29 @@ struct ek__whole_plans {
     ek_block *blocks;
     size_t n_blocks;
     int p, v, n_cells;
-    bool alike;      /* layers of one kind: where a chunk begins does not matter */
-    int *first;      /* [n_cells] layers before each, of the plan that is tried */
+    bool alike;      /* layers of one kind: the first layer of a chunk is irrelevant */
+    int *first;      /* [n_cells] layers before each, of the plan under test */
     int *first_of;   /* [v] of one stage */
     int64_t *actual; /* [p] */
     ek__chunk_price *chunk;
     double exposed[2][EK__MOST_KINDS][EK_MAX_CHUNKS], ends[2][2]; /* ek__bound_exposed(): other stages, the first */
-    double *duration, *tail, *update;                             /* [n_slots], [p] and [p] of the plan that is tried */
-    double *least_tail;                                           /* [p] of plans with what was chosen so far */
+    double *duration, *tail, *update;                             /* [n_slots], [p] and [p] of the plan under test */
+    double *least_tail;                                           /* [p] of plans with the choices so far */
     ek__path walked;
     size_t n_asked, n_slots;
     asked **slot; /* [n_slots] open-addressed by hash */
-    /* Of the layers that are asked for. */
+    /* For the given layers. */
     asked **of;         /* [p] */
-    int n_open, *open;  /* [p] stages that have ways to choose from */
-    uint64_t *code;     /* [p] what was chosen */
+    int n_open, *open;  /* [p] stages with several ways */
+    uint64_t *code;     /* [p] the choices */
     double *recomputed; /* [n_cells] seconds */
     bool waits;         /* some chunk waits for weights or gradients */
     double most_update, upper;
     int *n_moments; /* [p] of open stages: moments at which a chunk's backward pass begins, undominated */
     double *moment; /* [p][MOST_MOMENTS][v] micro-batches alive then */
-    double *over;   /* [p][MOST_MOMENTS] bytes that are too many with nothing recomputed */
-    /* [p][MOST_PATHS][v + 1][MOST_MOMENTS] of open stages: seconds that a path is longer at least for each byte less at
-     * a moment, by the chunks from c on. */
+    double *over;   /* [p][MOST_MOMENTS] excess bytes without recomputation */
+    /* [p][MOST_PATHS][v + 1][MOST_MOMENTS] of open stages: the least seconds by which a path is longer for each byte
+     * less at a moment, by the chunks from c on. */
     double *price;
     int n_paths, n_choices, n_evaluated;
     int64_t n_left; /* choices */
@@ -215,9 +215,9 @@ void ek__whole_plans_free(ek__whole_plans *plans)
     free(plans);
 }
 
-/* ---- the step of the plan that is tried ---- */
+/* ---- the step of the plan under test ---- */
 
-/* @param own  of layers alone, without what they wait for weights and gradients */
+/* @param own  only of layers, without their waits for weights and gradients */
 static ek_status price_stage(ek__whole_plans *w, int stage, bool own)
 {
     for (int c = 0; c < w->v; c++)
@@ -234,7 +234,7 @@ static ek_status price_stage(ek__whole_plans *w, int stage, bool own)
     return price.status;
 }
 
-/* What of the gradients is exposed behind a stage's last backward pass at least, whatever it recomputes. */
+/* The least exposed time of gradients after a stage's last backward pass, for any recomputation. */
 static double least_tail(const ek__whole_plans *w, int stage)
 {
     const bool first = stage == 0;
@@ -245,7 +245,7 @@ static double least_tail(const ek__whole_plans *w, int stage)
     return sum;
 }
 
-/* Is a layer that is recomputed whole the slowest there is? */
+/* Is a layer recomputed whole the slowest? */
 static bool whole_is_slowest(const ek__whole_plans *w)
 {
     for (int kind = EK__GRAPH_DENSE; kind <= EK__GRAPH_PREDICTION; kind++)
@@ -255,8 +255,8 @@ static bool whole_is_slowest(const ek__whole_plans *w)
     return w->ways.lists[EK_RECOMPUTE_FULL];
 }
 
-/* The same, closer: longer backward passes hide more of the reductions, so that the least is exposed where all layers
- * are recomputed whole. Where computing waits, or is slowed down more than it gains, that need not be so. */
+/* The same, tighter: longer backward passes hide more of the reductions, so the least is exposed if all layers are
+ * recomputed whole. This may fail if computing waits or is slowed down more than it gains. */
 static ek_status find_least_tail(ek__whole_plans *w, int stage)
 {
     double least = least_tail(w, stage), plain = w->tail[stage];
@@ -313,7 +313,7 @@ static int64_t limit_of(const ek__whole_plans *w)
     return w->job.limit_mb > 0 ? (int64_t)llround(w->job.limit_mb * 1048576) : INT64_MAX;
 }
 
-/* The peak of a stage whose chunks' programs are set; TOO_MUCH, or UNKNOWN where the time is over. */
+/* The peak of a stage with the programs of its chunks set; TOO_MUCH, or UNKNOWN if the time is over. */
 static ek_status find_peak(ek__whole_plans *w, int stage, int64_t *peak)
 {
     const ek_block *blocks = w->blocks + (size_t)stage * w->n_blocks;
@@ -364,7 +364,7 @@ static bool peaks_grow(peaks *k)
     return true;
 }
 
-/* Where the peak of a code is, or belongs. */
+/* The slot of a code's peak, or the free one for it. */
 static size_t peak_at(const peaks *k, uint64_t code)
 {
     size_t i = (size_t)((code + 1) * UINT64_C(0x9E3779B97F4A7C15) >> 32) & (k->n_slots - 1);
@@ -373,7 +373,7 @@ static size_t peak_at(const peaks *k, uint64_t code)
     return i;
 }
 
-/* Of a stage whose chunks' programs are set. */
+/* For a stage with the programs of its chunks set. */
 static int64_t n_events(const ek__whole_plans *w, int stage)
 {
     int64_t n = 0;
@@ -412,7 +412,7 @@ static ek_status peak_of(ek__whole_plans *w, int stage, uint64_t code, int64_t *
     return EK_OK;
 }
 
-/* ---- asking for a stage ---- */
+/* ---- queries of a stage ---- */
 
 static uint64_t mix_in(uint64_t hash, int value)
 {
@@ -508,7 +508,7 @@ static const double *moment_of(const ek__whole_plans *w, int stage, int k)
     return w->moment + ((size_t)stage * MOST_MOMENTS + (size_t)k) * (size_t)w->v;
 }
 
-/* What a byte less of a stage costs on a path. */
+/* The cost on a path of one byte less on a stage. */
 static void set_prices(ek__whole_plans *w, int stage, int path)
 {
     const asked *a = w->of[stage];
@@ -528,7 +528,7 @@ static void set_prices(ek__whole_plans *w, int stage, int path)
     }
 }
 
-/* Of the plan that was walked, the path, but for what its chunks recompute. */
+/* The path of the walked plan, without the recomputation of its chunks. */
 static void know_path(ek__whole_plans *w)
 {
     int at = w->n_paths++ % MOST_PATHS;
@@ -544,7 +544,7 @@ static void know_path(ek__whole_plans *w)
         set_prices(w, w->open[i], at);
 }
 
-/* Seconds that a path is longer at least where a stage has these bytes too many at its moments, and chunks from c on.
+/* The least seconds by which a path is longer, for a stage's excess bytes at its moments and its chunks from c on.
  */
 static double least_more(const ek__whole_plans *w, int stage, int path, int c, const double *over)
 {
@@ -555,9 +555,9 @@ static double least_more(const ek__whole_plans *w, int stage, int path, int c, c
     return most;
 }
 
-/* Is some path with what was chosen so far as long as the best plan?
- * @param over   [moments] bytes that the open stage `at` has too many, with nothing recomputed from chunk c on
- * @param plain  out: so it is whatever these are; NULL: not asked for */
+/* Is some path with the choices so far as long as the best plan?
+ * @param over   [moments] excess bytes of the open stage `at`, without recomputation from chunk c on
+ * @param plain  out: the result is independent of these; NULL: not needed */
 static bool is_long(ek__whole_plans *w, int at, int c, const double *over, bool *plain)
 {
     int n = w->n_paths < MOST_PATHS ? w->n_paths : MOST_PATHS;
@@ -577,7 +577,7 @@ static bool is_long(ek__whole_plans *w, int at, int c, const double *over, bool 
     return whole(w, longest) * (1 - 1e-12) >= w->upper;
 }
 
-/* The longest path of layers alone, which hold whatever waits. */
+/* The longest path of layers only, which is valid for any waits. */
 static ek_status know_longest(ek__whole_plans *w)
 {
     ek_status status = EK_OK;
@@ -593,7 +593,7 @@ static ek_status know_longest(ek__whole_plans *w)
     return status;
 }
 
-/* All open stages have their ways: is the plan shorter, and does it fit? Its path is known then. */
+/* All open stages have their ways: is the plan shorter, and does it fit? Its path is then known. */
 static ek_status evaluate_choice(ek__whole_plans *w)
 {
     double seconds;
@@ -622,7 +622,8 @@ static ek_status evaluate_choice(ek__whole_plans *w)
 
 static ek_status choose_stage(ek__whole_plans *w, int at);
 
-/* A stage has its ways: what is exposed of its gradients is known then, and, where others come, whether it fits. */
+/* A stage has its ways: the exposed time of its gradients is then known, and, if other stages follow, whether it
+ * fits. */
 static ek_status leave_stage(ek__whole_plans *w, int at)
 {
     static const double none[MOST_MOMENTS];
@@ -640,7 +641,7 @@ static ek_status leave_stage(ek__whole_plans *w, int at)
     return status;
 }
 
-/* Ways of a stage's chunks from c on. @param over  [moments] bytes too many with nothing recomputed of these */
+/* Ways of a stage's chunks from c on. @param over [moments] excess bytes without recomputation of these */
 static ek_status choose_chunk(ek__whole_plans *w, int at, int c, uint64_t radix, const double *over)
 {
     const int s = w->open[at], cell = c * w->p + s;
@@ -650,7 +651,7 @@ static ek_status choose_chunk(ek__whole_plans *w, int at, int c, uint64_t radix,
     ek_status status = EK_OK;
     if (c == w->v)
         return leave_stage(w, at);
-    for (int k = 0; k < w->n_moments[s]; k++) /* what the chunks behind this one can save */
+    for (int k = 0; k < w->n_moments[s]; k++) /* the possible saving of the chunks after this one */
         for (int other = c + 1; other < w->v; other++)
             most_less[k] +=
                 moment_of(w, s, k)[other] * (double)(copies_of(w) * (a->way[other][0].kept - a->kept[other]));
@@ -665,7 +666,7 @@ static ek_status choose_chunk(ek__whole_plans *w, int at, int c, uint64_t radix,
         w->recomputed[cell] = (way->time - a->way[c][0].time) / MS_PER_S;
         bool too_long = is_long(w, at, c + 1, left, &ends);
         if (ends)
-            break; /* and so are the ways behind it, which take longer */
+            break; /* and so are the ways after it, which take longer */
         if (!fits || too_long)
             continue;
         w->code[s] = code + radix * i;
@@ -687,14 +688,14 @@ static ek_status choose_stage(ek__whole_plans *w, int at)
     return choose_chunk(w, at, 0, 1, w->over + (size_t)s * MOST_MOMENTS);
 }
 
-/* Bytes that the backward pass of a chunk holds besides when it begins, with the chunk's last layer. */
+/* Bytes that the backward pass of a chunk holds in addition when it begins, with the chunk's last layer. */
 static double transient_of(const ek__whole_plans *w, int cell)
 {
     int last = w->first[cell] + w->job.plan.layers[cell] - 1;
     return (double)w->figures->kind[w->figures->kind_of[ek__layer_graph_kind(&w->job, last)]].transient;
 }
 
-/* One of as many micro-batches of each chunk, and as much besides. */
+/* A moment with the same micro-batches of each chunk and the same extra bytes. */
 static bool is_dominated(const ek__whole_plans *w, int stage, const double *alive, double transient,
                          const double *transients)
 {
@@ -709,8 +710,8 @@ static bool is_dominated(const ek__whole_plans *w, int stage, const double *aliv
     return false;
 }
 
-/* Bytes that an open stage keeps too many at its moments with nothing recomputed. The last chunk's come first, which
- * those of the others seldom exceed. Where there is no room for one, less is given up early. */
+/* Excess bytes of an open stage at its moments without recomputation. The last chunk's come first; those of the others
+ * seldom exceed them. If there is no room for one, fewer choices are abandoned early. */
 static void set_over(ek__whole_plans *w, int stage)
 {
     double transients[MOST_MOMENTS], room = (double)(limit_of(w) - ek__stage_whole_step(&w->job, w->programs, stage));
@@ -735,7 +736,7 @@ static void set_over(ek__whole_plans *w, int stage)
     }
 }
 
-/* Stages that do not fit with nothing recomputed. */
+/* Stages that do not fit without recomputation. */
 static ek_status find_open(ek__whole_plans *w)
 {
     ek_status status = EK_OK;
@@ -744,7 +745,7 @@ static ek_status find_open(ek__whole_plans *w)
         w->least_tail[s] = w->tail[s];
         status = ask(w, s);
         if (!status)
-            status = peak_of(w, s, UINT64_MAX - 1, &w->actual[s]); /* nothing recomputed, whatever the ways are */
+            status = peak_of(w, s, UINT64_MAX - 1, &w->actual[s]); /* without recomputation, for any ways */
         if (status || w->actual[s] >= 0)
             continue;
         w->exact = w->exact && w->actual[s] != UNKNOWN;

@@ -1,7 +1,7 @@
-/* From today's job to a plan one change at a time, the one that shortens the step most first. A change leaves the rest
- * as it is as far as that means anything: layers stay on their stages while there are as many stages and chunks, and
- * are spread evenly elsewhere; recomputation stays as large a share of each chunk until it is fitted anew, by the
- * search's own balancing with the layers where they are. The last change makes the plan itself. */
+/* Orders the changes from the current job to a plan one at a time, with the largest gain first. A change leaves the
+ * other settings unchanged where that is possible: layers stay on their stages while the numbers of stages and chunks
+ * are the same, and are spread evenly otherwise; recomputation keeps its share of each chunk until it is fitted again,
+ * by the search's balancing with fixed layers. The last change gives the plan itself. */
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
@@ -26,14 +26,14 @@ typedef struct walker {
     ek_layout from;
     ek_cost_cache *cache;
     ek__split_options options;
-    ek__recompute_rule rule; /* today's; of EK__RULE_LISTS the shares below */
+    ek__recompute_rule rule; /* the current rule; for EK__RULE_LISTS the shares below */
     double full, select, comm;
     ek_error *err;
 } walker;
 
-/* A state of the way, priced. */
+/* A priced state between the job and the plan. */
 typedef struct visited {
-    bool known; /* else the framework would not run it, or it means nothing */
+    bool known; /* otherwise the framework would reject it, or it is meaningless */
     bool fits;
     double seconds, peak_mb;
     ek_job job;
@@ -44,7 +44,7 @@ static bool has(unsigned set, ek_layout_method method)
     return set >> method & 1;
 }
 
-/* ---- what differs ---- */
+/* ---- differences ---- */
 
 static bool same_shape(const ek_layout *a, const ek_layout *b)
 {
@@ -69,7 +69,7 @@ static int sum_of(const ek_plan *plan, const int *list)
     return sum;
 }
 
-/* Which axes a method changes. */
+/* The axes that a method changes. */
 static const bool axes_of[EK_N_LAYOUT_METHODS][EK_N_LAYOUT_AXES] = {
     [EK_METHOD_DEGREES] = {[EK_AXIS_DATA] = true,
                            [EK_AXIS_TENSOR] = true,
@@ -82,7 +82,7 @@ static const bool axes_of[EK_N_LAYOUT_METHODS][EK_N_LAYOUT_AXES] = {
     [EK_METHOD_FINE] = {[EK_AXIS_FINE] = true},
 };
 
-/* States may be shared by another number of ranks without anything else having changed. */
+/* The number of ranks that share states may change without any other change. */
 static unsigned differing(const walker *w, const ek_job *even)
 {
     const ek_layout *a = &w->from, *b = &w->to->layout;
@@ -112,9 +112,9 @@ static unsigned differing(const walker *w, const ek_job *even)
     return set;
 }
 
-/* ---- today's recomputation ---- */
+/* ---- the current recomputation ---- */
 
-/* The rule that gives today's lists; EK__RULE_LISTS where none does. */
+/* The rule that gives the current lists; EK__RULE_LISTS if none does. */
 static ek_status find_rule(walker *w)
 {
     const ek_job *job = w->result->file;
@@ -153,7 +153,7 @@ static int share(double of, int n)
     return out < n ? out : n;
 }
 
-/* Today's recomputation on the layers of a job. */
+/* The current recomputation on the layers of a job. */
 static ek_status add_recompute(const walker *w, ek_job *job)
 {
     ek_plan *plan = &job->plan;
@@ -224,7 +224,7 @@ static ek_status price(walker *w, visited *v)
     return EK_OK;
 }
 
-/* The recomputation is fitted anew, with the layers where they are or moved. Nothing is known where nothing fits. */
+/* Fit the recomputation again, with fixed or moved layers. Without a result if nothing fits. */
 static ek_status fit(walker *w, bool moved, visited *v)
 {
     ek__split found = {.seconds = INFINITY, .bound = INFINITY};
@@ -254,7 +254,7 @@ static ek_status fit(walker *w, bool moved, visited *v)
     return status;
 }
 
-/* @return false where moved layers mean nothing: the plan's are for other stages, and none are asked for anew */
+/* @return false if moved layers are meaningless: the plan's are for other stages, and no new ones are requested */
 static bool add_layers(const walker *w, const ek_layout *layout, unsigned set, ek_job *job)
 {
     bool moved = has(set, EK_METHOD_LAYERS);
@@ -297,9 +297,9 @@ static ek_status visit(walker *w, unsigned set, unsigned all, visited *out)
     return status ? status : price(w, out);
 }
 
-/* ---- the way ---- */
+/* ---- the path of changes ---- */
 
-/* What fits is better than what does not, then the shorter step, or where nothing fits the smaller peak. */
+/* A fitting state is better than one that does not fit, then the shorter step, or the smaller peak if neither fits. */
 static bool is_better(const visited *a, const visited *b)
 {
     if (!a->known || !b->known)
@@ -329,7 +329,7 @@ static ek_status report(walker *w, const visited *before, const visited *now, un
     return status;
 }
 
-/* Does a change bring what is worth a line of its own? */
+/* Does a change gain enough for a separate line? */
 static bool is_worth(const visited *next, const visited *now)
 {
     if (!next->known || !next->fits || !now->fits)
@@ -337,7 +337,7 @@ static bool is_worth(const visited *next, const visited *now)
     return next->seconds < now->seconds * (1 - LEAST_GAIN);
 }
 
-/* The best change of `size` methods of those left, if it is better than *best. */
+/* The best change of `size` methods of the remaining ones, if it is better than *best. */
 static ek_status try_sets(walker *w, unsigned done, unsigned all, int size, visited *best, unsigned *taken)
 {
     unsigned left = all & ~done;
@@ -358,14 +358,14 @@ static ek_status try_sets(walker *w, unsigned done, unsigned all, int size, visi
     return status;
 }
 
-/* Does the plan itself bring nothing more that is worth a line? */
+/* Does the plan itself gain too little more for a separate line? */
 static bool is_last(const walker *w, const visited *v)
 {
     return v->fits && w->to->estimate.step.seconds > v->seconds * (1 - LEAST_GAIN);
 }
 
-/* The next change: of one method; where none is worth it, of two or three, since degrees and micro-batches, or chunks
- * and layers, may pay together alone; else all that is left. */
+/* The next change: of one method; if none is worth it, of two or three, since degrees and micro-batches, or chunks and
+ * layers, may pay only together; otherwise all remaining ones. */
 static ek_status choose(walker *w, const visited *now, unsigned done, unsigned all, visited *best, unsigned *taken)
 {
     ek_status status = EK_OK;

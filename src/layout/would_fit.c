@@ -1,5 +1,5 @@
-/* What would make a job fit. Each change is judged by the search itself, of the changed job, which ends with the first
- * batch of layouts that has a plan: a plan that fits is shown, not a bound. Batches are the same for any number of
+/* Finds changes that make a job fit. Each change is judged by a search for the changed job, which ends with the first
+ * batch of layouts that has a plan: the result is a plan that fits, not a bound. Batches are the same for any number of
  * threads, and so is the answer as long as no search reaches its time limit. */
 #include "evenkeel/layout_fit.h"
 
@@ -9,7 +9,7 @@
 #include "base/error.h"
 #include "layout/search.h"
 
-/* Of one search, and of all together. */
+/* Time limits of one search, and of all together. */
 #define SEARCH_SECONDS 15.0
 #define ALL_SECONDS    60.0
 
@@ -41,7 +41,7 @@ static double peak_mb(const ek_memory *memory)
     return (double)memory->stage[memory->fullest].actual_peak / 1048576.0;
 }
 
-/* Some plan of the job on the device that fits. No layout that the framework runs is an answer too: none. */
+/* Some fitting plan of the job on the device. If the framework runs no layout, the result is none. */
 static ek_status find_among(const asking *ask, const ek_job *job, const ek_layout_options *options, ek_layout_fit *out,
                             ek_error *err)
 {
@@ -73,7 +73,7 @@ static ek_status find_among(const asking *ask, const ek_job *job, const ek_layou
     return EK_OK;
 }
 
-/* One chunk a stage first, which is balanced exactly and at once. */
+/* One chunk per stage first, which is balanced exactly and quickly. */
 static ek_status find_plan(const asking *ask, const ek_job *job, const ek_layout_options *options, ek_layout_fit *out,
                            ek_error *err)
 {
@@ -118,7 +118,7 @@ static bool has_offload(const ek_job *job)
 
 static ek_status try_offload(const asking *ask, ek_layout_fits *to, ek_error *err)
 {
-    ek_job job = *ask->result->job; /* shares what it points at */
+    ek_job job = *ask->result->job; /* shares its pointers */
     if (!has_offload(ask->result->job))
         return EK_OK;
     job.run.offload_optimizer = true;

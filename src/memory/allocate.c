@@ -1,13 +1,13 @@
-/* What the allocator makes of a stage: static tensors first, then every event of every block in running order, each
- * request given to rules.allocation as the framework would make it. Nothing is summed up, since where a tensor comes to
- * lie depends on all that came before; left out are only rounds that would end as they began.
+/* Simulates the allocator of a stage: static tensors first, then every event of every block in running order, each
+ * request passed to rules.allocation as the framework would make it. Nothing is summed up, since a tensor's address
+ * depends on all earlier requests; only rounds that end in their initial state are skipped.
  *
- * Programs are turned into requests once: a list of sizes and places to keep the answer, so that the walk over a step
- * is one loop. Border tensors and what is kept from forward to backward have their places in a frame for each chunk and
- * micro-batch, what lives within one part shares one. The order of static requests is assumed: the weights of all
- * layers, the optimizer's states, gradient buffers, then weights gathered for the step, which belong to no pool of
- * parameters. That of a Megatron job is known (start.h): part of its requests come during and behind the first step, so
- * two steps are played, and for several ranks, which differ in them. */
+ * Programs are turned into requests once: a list of sizes and result slots, so that the walk over a step is one loop.
+ * Border tensors and saved activations have their slots in a frame for each chunk and micro-batch; tensors of one part
+ * share a frame. The order of static requests is assumed: the weights of all layers, the optimizer's states, gradient
+ * buffers, then weights gathered for the step, which are not in a pool of parameters. The order of a Megatron job is
+ * known (start.h): some of its requests come during and after the first step, so two steps are simulated, and for
+ * several ranks, which differ in them. */
 #include <assert.h>
 #include <stdlib.h>
 #include <string.h>
@@ -19,7 +19,7 @@
 #include "memory/program.h"
 #include "memory/start.h"
 
-/* Where a request's answer is kept. */
+/* The slot of a request's result. */
 enum { AREA_PART, AREA_BORDER, AREA_BORDER_GRADIENT, AREA_KEPT, AREA_FOREVER, N_AREAS };
 
 typedef struct request {
@@ -31,7 +31,7 @@ typedef struct request {
 
 /* A program's parts as requests. */
 typedef struct code {
-    int n_kept, n_within; /* places it needs in AREA_KEPT, and of AREA_PART */
+    int n_kept, n_within; /* slots it needs in AREA_KEPT, and in AREA_PART */
     int n[EK_N_BLOCK_KINDS];
     request *request[EK_N_BLOCK_KINDS];
 } code;
@@ -39,14 +39,14 @@ typedef struct code {
 /* A chunk of the stage. */
 typedef struct chunk {
     const ek__chunk_programs *programs;
-    int cell, before, behind; /* chunks of this stage that its input comes from and its output goes to; -1 */
-    int *kept_at;             /* [n + 1] where an entry's places begin in AREA_KEPT */
+    int cell, before, behind; /* chunks of this stage with its input and for its output; -1 */
+    int *kept_at;             /* [n + 1] first slot of an entry in AREA_KEPT */
     bool seen[EK_N_BLOCK_KINDS];
     size_t frame_size; /* of one copy */
-    int32_t **frame;   /* [micro-batches] copies one behind the other, then the mask; NULL: not begun yet, or over */
+    int32_t **frame;   /* [micro-batches] copies in succession, then the mask; NULL: not begun yet, or finished */
 } chunk;
 
-/* A micro-batch of a chunk that has begun and is not over. */
+/* A micro-batch of a chunk that is running. */
 typedef struct begun {
     int chunk;
     uint32_t micro_batch;
@@ -59,7 +59,7 @@ typedef struct placer {
     int stage, n_chunks, n_copies, n_micro_batches;
     const ek__stop *stop;
     bool stopped;  /* by the clock */
-    int64_t below; /* of a negative sum of what the rules add: nobody's tensor */
+    int64_t below; /* of a negative sum of the rules' additions: not a tensor */
     const ek__allocator_kind *kind;
     ek__allocator *allocator;
     code *code;       /* [n_programs] */
@@ -67,11 +67,11 @@ typedef struct placer {
     int32_t *forever; /* AREA_FOREVER, never read */
     chunk *chunk;     /* [n_chunks] */
     size_t n_begun;
-    begun *begun;         /* [n_chunks x micro-batches] in the order in which they began */
+    begun *begun;         /* [n_chunks x micro-batches] in the order of their beginnings */
     ek__numbers was, now; /* states between blocks */
     size_t n_requests;    /* of this step */
     ek__start start;      /* of a Megatron job */
-    int64_t gathered;     /* bytes of all weights gathered for the step, which arrive as one tensor */
+    int64_t gathered;     /* bytes of all weights gathered for the step, which are one tensor */
     ek_error *err;
 } placer;
 
@@ -88,7 +88,7 @@ static ek_status take(placer *p, int64_t bytes, bool persistent, int32_t *out)
     return *out < 0 ? no_room(p) : EK_OK;
 }
 
-/* Figures never come down. One that needs planning is not asked for before the end. */
+/* Figures never decrease. One that needs planning is not computed before the end. */
 static bool is_beyond(const placer *p)
 {
     return p->stop && p->stop->most > 0 && p->kind->state && p->kind->actual(p->allocator) + p->below > p->stop->most;
@@ -142,7 +142,7 @@ static ek_status make_code(placer *p, const ek__program *program, code *out)
     return fine ? EK_OK : no_room(p);
 }
 
-/* Only the programs of this stage: a job may have many that others run. */
+/* Only the programs of this stage: a job may have many of other stages. */
 static ek_status find_code(placer *p, const ek__program *program, const code **out)
 {
     assert(program->number >= 0 && program->number < p->programs->n_programs);
@@ -153,7 +153,7 @@ static ek_status find_code(placer *p, const ek__program *program, const code **o
 
 /* ---- chunks ---- */
 
-/* Places of each entry: the most that a program which runs there needs. */
+/* Slots of each entry: the maximum over the programs that run there. */
 static ek_status lay_out_frame(placer *p, chunk *c)
 {
     int n = c->programs->n;
@@ -182,7 +182,7 @@ static int position_of(const placer *p, int cell)
     return ek_cell_at(p->job->schedule->placement, p->job->plan.n_stages, cell);
 }
 
-/* Chunks of this stage whose neighbours in the model are on it too. Only where micro-batches run one way. */
+/* Chunks of this stage with neighbours in the model on the same stage. Only if micro-batches run in one direction. */
 static void link_chunks(placer *p)
 {
     bool both_ways = p->job->schedule->placement == EK_PLACE_BOTH_WAYS;
@@ -237,7 +237,7 @@ static size_t frame_places(const placer *p, const chunk *c)
     return c->frame_size * (size_t)p->n_copies + 1;
 }
 
-/* A micro-batch's frame, in which nothing has a place yet. */
+/* A micro-batch's frame, with empty slots. */
 static ek_status begin_frame(placer *p, int i, uint32_t micro_batch)
 {
     const chunk *c = &p->chunk[i];
@@ -252,7 +252,7 @@ static ek_status begin_frame(placer *p, int i, uint32_t micro_batch)
     return EK_OK;
 }
 
-/* Has all that the frame had been given back, or handed on? For asserts. */
+/* Has everything in the frame been released or passed on? For asserts. */
 __attribute__((unused)) static bool is_empty(const placer *p, const chunk *c, const int32_t *frame)
 {
     for (size_t k = 0; k < frame_places(p, c); k++)
@@ -261,7 +261,7 @@ __attribute__((unused)) static bool is_empty(const placer *p, const chunk *c, co
     return true;
 }
 
-/* Behind its last block. */
+/* After its last block. */
 static void end_frame(placer *p, int i, uint32_t micro_batch)
 {
     size_t at = 0;
@@ -282,7 +282,7 @@ static int32_t *frame_of(const placer *p, int i, uint32_t micro_batch, int copy)
     return c->frame[micro_batch] + c->frame_size * (size_t)copy;
 }
 
-/* What has been given back has no place any more, so that a frame's places are the tensors that are there. */
+/* Released tensors clear their slots, so that a frame's slots are the live tensors. */
 static void give(placer *p, int32_t *place)
 {
     assert(*place >= 0);
@@ -329,7 +329,7 @@ static ek_status run_part(placer *p, chunk *c, const ek__run *run, int32_t *fram
     return EK_OK;
 }
 
-/* The tensor that a block begins with: received, or left by the chunk before it on this stage. */
+/* The input tensor of a block: received, or left by the previous chunk on this stage. */
 static ek_status begin_copy(placer *p, int i, const ek_block *block, int copy, int32_t *frame)
 {
     const chunk *c = &p->chunk[i];
@@ -342,7 +342,7 @@ static ek_status begin_copy(placer *p, int i, const ek_block *block, int copy, i
     return EK_OK;
 }
 
-/* What it ends with: sent, or left to the next one. */
+/* Its output tensor: sent, or left to the next one. */
 static void end_copy(placer *p, int i, const ek_block *block, int copy, int32_t *frame)
 {
     const chunk *c = &p->chunk[i];
@@ -397,7 +397,8 @@ static ek_status run_block(placer *p, const ek_block *block)
 
 /* ---- static tensors ---- */
 
-/* Of a parameter, in the order of requests. Optimizer states are of 4 bytes each, where they come to that. */
+/* Tensors of a parameter, in the order of requests. Optimizer states are of 4 bytes each, if their size is a
+ * multiple. */
 enum { STATIC_WEIGHT, STATIC_OPTIMIZER, STATIC_GRADIENT, STATIC_GATHERED, N_STATIC };
 
 static ek_status take_parameter(placer *p, const ek__persistent_bytes *bytes, int what)
@@ -438,7 +439,7 @@ typedef struct table {
     ek__persistent_bytes bytes[EK__N_GRAPH_KINDS][EK__MAX_PARAMETERS];
 } table;
 
-/* One layer's requests of one kind. A head that shares the table of this stage's embedding asks for none. */
+/* One layer's requests of one kind. A head that shares the table of this stage's embedding requests none. */
 static ek_status take_layer(placer *p, const table *t, ek__graph_kind kind, int what, bool has_table)
 {
     const ek__graph *graph = p->programs->graph[kind];
@@ -491,8 +492,8 @@ static ek_status take_static(placer *p)
     return status ? status : take(p, p->gathered, false, &taken);
 }
 
-/* Constants, and what the rules add: one request, since nobody knows of what it is. A Megatron job asks for what is
- * known of it by itself. Their sum may be negative, which calibration may find. */
+/* Constants and the rules' additions: one request, since their composition is unknown. A Megatron job requests the
+ * known parts separately. Calibration may make their sum negative. */
 static ek_status take_others(placer *p)
 {
     int64_t constants = ek__stage_constants(p->job, p->stage);
@@ -514,13 +515,13 @@ static ek_status take_others(placer *p)
 
 /* ---- rounds of periods ---- */
 
-/* A step whose blocks repeat. Where the allocator, and the places of all tensors that are there, are what they were
- * some periods before, but for the micro-batches' numbers, all goes on from here as it did from there, and then again:
- * the figure too, which is part of the state. Such a round is left out as often as there are more of them. Most rounds
- * are as many periods as there are micro-batches at once, which go from place to place. */
+/* A step with repeating blocks. If the allocator and the slots of all live tensors equal those of some periods before,
+ * except for the micro-batches' numbers, everything repeats from there, including the figure, which is part of the
+ * state. All further such rounds are skipped. Most rounds have as many periods as there are live micro-batches, which
+ * move from slot to slot. */
 typedef struct rounds {
     ek__period period;
-    size_t next;       /* block before which to look; SIZE_MAX: not any more */
+    size_t next;       /* block before which to check; SIZE_MAX: no more checks */
     size_t at;         /* block before which the state was p->was; 0: there is none yet */
     size_t n_begun;    /* then */
     size_t patience;   /* blocks until the state is to be compared with a later one: it may have been too early */
@@ -551,7 +552,7 @@ static ek_status write_state(placer *p, rounds *r, size_t block)
     return p->kind->state(p->allocator, &p->was) ? EK_OK : no_room(p);
 }
 
-/* Is the state the one that was written, with micro-batches `shift` further? Places first: most differ at once. */
+/* Does the state equal the written one, with micro-batches `shift` further? Slots first: most differ there. */
 static ek_status is_same(placer *p, rounds *r, int64_t shift, bool *same)
 {
     const int64_t *was = p->was.at;
@@ -576,7 +577,7 @@ static ek_status is_same(placer *p, rounds *r, int64_t shift, bool *same)
     return EK_OK;
 }
 
-/* The micro-batches at hand become those `shift` further on. */
+/* Shift the current micro-batches by `shift`. */
 static void rename_begun(placer *p, int64_t shift)
 {
     for (size_t i = 0; i < p->n_begun; i++)
@@ -593,11 +594,11 @@ static rounds begin_rounds(const placer *p, const ek_block *blocks, size_t n_blo
 {
     rounds r = {.period = ek__period_of(blocks, n_blocks), .next = SIZE_MAX};
     if (r.period.length > 0 && p->kind->state)
-        r.next = r.period.begin + r.period.length; /* what the first micro-batch alone asks for is over */
+        r.next = r.period.begin + r.period.length; /* the requests of only the first micro-batch are done */
     return r;
 }
 
-/* For a round as long as is usual, then for longer ones, behind longer beginnings. Not where none would be left out. */
+/* Try a round of the usual length, then longer ones, after longer beginnings. Not if none would be skipped. */
 static ek_status wait_for_round(placer *p, rounds *r, size_t block)
 {
     size_t usual = (p->n_begun + 1) * r->period.length, so_far = block - r->period.begin - r->period.length;
@@ -608,7 +609,7 @@ static ek_status wait_for_round(placer *p, rounds *r, size_t block)
     return EK_OK;
 }
 
-/* Before block *at: leave out rounds, of which *at is then behind the last. */
+/* Before block *at: skip rounds; *at is then after the last one. */
 static ek_status skip_rounds(placer *p, rounds *r, size_t *at)
 {
     const ek__period *period = &r->period;
@@ -642,13 +643,13 @@ static ek_status take_phase(placer *p, ek__start_phase phase, int32_t *taken)
     return status;
 }
 
-/* Requests that are played of a step whose blocks do not repeat, over all stages some 5 s (perf stat, one core of a
- * virtual machine: 20 ns each), and of a stage at least; a piece that is looked at for one counts a quarter. A count,
- * not a clock, so that the same job always has the same answer. */
+/* Maximum simulated requests of a step without repeating blocks, over all stages about 5 s (perf stat, one core of a
+ * virtual machine: 20 ns each), and the minimum for a stage; a piece visited for a request counts a quarter. A count,
+ * not a clock, so that the same job always has the same result. */
 #define MOST_PLAYED          2.5e8
 #define MOST_PLAYED_OF_STAGE 4e6
 
-/* Goes the step on for longer than anyone waits? Rounds that are left out count once. */
+/* Does the step take too long? Skipped rounds count once. */
 static ek_status check_played(const placer *p)
 {
     int n_stages = p->job->plan.n_stages;
@@ -666,7 +667,7 @@ static ek_status check_played(const placer *p)
                      p->stage, (double)p->n_requests / 1e6);
 }
 
-/* @param first  what the first backward pass asks for; NULL: that has been */
+/* @param first  requests of the first backward pass; NULL: already made */
 static ek_status run_step(placer *p, const ek_block *blocks, size_t n_blocks, const ek__start_phase *first)
 {
     rounds r = begin_rounds(p, blocks, n_blocks);
@@ -686,11 +687,11 @@ static ek_status run_step(placer *p, const ek_block *blocks, size_t n_blocks, co
         if (!status)
             status = check_played(p);
     }
-    assert(status || p->stopped || is_beyond(p) || p->n_begun == 0); /* what a step takes it gives back */
+    assert(status || p->stopped || is_beyond(p) || p->n_begun == 0); /* a step releases everything it takes */
     return status;
 }
 
-/* Weights move to a buffer and leave their own places behind. */
+/* Weights move to a buffer and release their own memory. */
 static ek_status take_weights(placer *p)
 {
     size_t n = p->start.n[EK__START_WEIGHTS];
@@ -704,7 +705,7 @@ static ek_status take_weights(placer *p)
     return status;
 }
 
-/* Moments are made behind the first step, among what it left free, and the second step finds less of that. */
+/* Moments are made after the first step, in the memory it left free, and the second step finds less of it. */
 static ek_status run_first_steps(placer *p, const ek_block *blocks, size_t n_blocks)
 {
     static const ek__start_phase dummies = EK__START_DUMMIES;
@@ -722,7 +723,7 @@ static ek_status run_first_steps(placer *p, const ek_block *blocks, size_t n_blo
     return status ? status : run_step(p, blocks, n_blocks, NULL);
 }
 
-/* ---- all of it ---- */
+/* ---- the whole ---- */
 
 static void clear(placer *p)
 {
@@ -747,7 +748,7 @@ static void clear(placer *p)
         p->kind->destroy(p->allocator);
 }
 
-/* Planning ahead compares every tensor with those it lives beside, which is quadratic: 100 000 take some 5 s. */
+/* Planning ahead compares every tensor with those alive at the same time, which is quadratic: 100 000 take some 5 s. */
 enum { MAX_PLANNED = 100000 };
 
 static ek_status check_planned(const placer *p, const ek_block *blocks, size_t n_blocks)
@@ -769,8 +770,8 @@ static ek_status check_planned(const placer *p, const ek_block *blocks, size_t n
                      p->stage, n * (size_t)p->n_copies, MAX_PLANNED);
 }
 
-/* @param where   the rank, as of ek__start_new()
- * @param actual  out: EK__NOT_PLACED where it was stopped */
+/* @param where   the rank, as in ek__start_new()
+ * @param actual  out: EK__NOT_PLACED if it was stopped */
 static ek_status place_rank(placer p, double where, const ek_block *blocks, size_t n_blocks, int64_t *actual)
 {
     bool megatron = ek__starts_as_megatron(p.job);
@@ -794,7 +795,7 @@ static ek_status place_rank(placer p, double where, const ek_block *blocks, size
     return status;
 }
 
-/* Ranks to play: four spread over those that differ, fewer where a step has very many requests, which take long. */
+/* Ranks to simulate: four spread over those that differ, fewer if a step has very many requests, which take long. */
 static int n_ranks(const placer *p, const ek_block *blocks, size_t n_blocks)
 {
     enum { MOST_RANKS = 4, MOST_REQUESTS = 1000000 };

@@ -1,9 +1,8 @@
-/* Offsets planned ahead, as graph compilers do: the largest tensor first, each at the lowest offset that is free for
- * its whole life. No packing is proven best; this one is what frameworks use and is close to the live bytes in
- * practice.
+/* Plans offsets ahead, as graph compilers do: the largest tensor first, each at the lowest offset that is free for its
+ * whole life. No packing is proven best; frameworks use this one, and it is close to the live bytes in practice.
  *
- * Tensors placed stand sorted by offset, so one walk upwards past those that live at the same time finds the gap. They
- * stand in groups with the span of their lives, and a group that does not meet the life is passed in one step. */
+ * Placed tensors are sorted by offset, so one walk upwards past those alive at the same time finds the gap. They are in
+ * groups with the span of their lives, and a group that does not overlap the life is skipped in one step. */
 #include <assert.h>
 #include <limits.h>
 #include <stdlib.h>
@@ -29,7 +28,7 @@ typedef struct group {
 
 typedef struct plan {
     size_t n;
-    group **group; /* [n] in order of offsets; those between hold GROUP / 2 or more */
+    group **group; /* [n] in order of offsets; those between have GROUP / 2 or more */
 } plan;
 
 /* Largest first; among equals the earlier, then the longer one, so that the plan depends on nothing else. */
@@ -132,7 +131,7 @@ static int64_t place(plan *p, ek__lifetime **order, size_t n)
         life->offset = lowest(p, life, bytes);
         assert(life->offset >= 0 && life->offset % EK__ALIGNMENT == 0);
         if (life->from >= life->to || bytes == 0)
-            continue; /* never alive: in nobody's way */
+            continue; /* never alive: overlaps with none */
         if (!insert(p, (placed){life->offset, life->offset + bytes, life->from, life->to}))
             return -1;
         height = life->offset + bytes > height ? life->offset + bytes : height;
@@ -163,12 +162,12 @@ int64_t ek__allocate_offline(ek__lifetime *lifetime, size_t n)
     return height;
 }
 
-/* ---- behind the table of allocators: lifetimes are noted, and planned when the figure is asked for ---- */
+/* ---- the allocator interface: lifetimes are recorded, and planned when the figure is requested ---- */
 
 struct ek__allocator {
     ek__lifetime *life;
     size_t capacity, n;
-    int64_t bytes; /* of all tensors so far, which no height exceeds */
+    int64_t bytes; /* of all tensors so far, an upper bound of the height */
     int32_t now;
 };
 
@@ -210,7 +209,7 @@ static int64_t offset(const ek__allocator *a, int32_t taken)
 {
     (void)a;
     (void)taken;
-    return -1; /* not known before the end */
+    return -1; /* unknown before the end */
 }
 
 static int64_t actual(const ek__allocator *a)

@@ -1,7 +1,7 @@
-/* memory/allocator.h - where an allocator puts tensors, given nothing but what is taken and given back in turn.
+/* memory/allocator.h - the interface of allocators: they place tensors from a sequence of requests and releases.
  *
- * An allocator is one file behind this table and one line in allocators[] of allocator.c. Offsets are in an address
- * space of its own; blocks that it asks the device for follow one another there. */
+ * An allocator is one file with this table and one line in allocators[] of allocator.c. Offsets are in its own address
+ * space; blocks requested from the device are contiguous there. */
 #ifndef EK_MEMORY_ALLOCATOR_H
 #define EK_MEMORY_ALLOCATOR_H
 
@@ -11,29 +11,29 @@
 
 typedef struct ek__allocator ek__allocator;
 
-/* A list of numbers that grows; free(at). */
+/* A growing list of numbers; free(at). */
 typedef struct ek__numbers {
     int64_t *at;
     size_t n, capacity;
 } ek__numbers;
-/* @return room for `count` more, 1 at least, which are then part of the list; NULL when memory is out */
+/* @return room for `count` more, 1 at least, which are then part of the list; NULL when out of memory */
 int64_t *ek__numbers_add(ek__numbers *numbers, size_t count);
 
 typedef struct ek__allocator_kind {
     ek_allocation allocation;
-    ek__allocator *(*create)(const ek_rules *rules, int64_t device_bytes); /* NULL when memory is out */
+    ek__allocator *(*create)(const ek_rules *rules, int64_t device_bytes); /* NULL when out of memory */
     void (*destroy)(ek__allocator *allocator);
-    /* Take `bytes`, for the whole step when `persistent`. @return a number to give it back by; -1 when memory is out
-     * (ours, not the device's: a device that is too small only shows in the figure) */
+    /* Take `bytes`, for the whole step when `persistent`. @return a number for its release; -1 when out of memory (of
+     * this process, not of the device: a device that is too small only shows in the figure) */
     int32_t (*take)(ek__allocator *allocator, int64_t bytes, bool persistent);
-    /* Give back what has been taken and not given back since. */
+    /* Release a taken piece. */
     void (*give)(ek__allocator *allocator, int32_t taken);
     int64_t (*offset)(const ek__allocator *allocator, int32_t taken);
-    /* The figure with fragments so far: what the framework's log would print. */
+    /* The figure with fragments so far, as the framework's log would print it. */
     int64_t (*actual)(const ek__allocator *allocator);
-    /* All that its figure and what it does from now on depend on, addresses for numbers of pieces: after two moments
-     * with the same numbers the same requests get the same addresses, and the figure has been the same since. NULL: it
-     * has no such state. @return false when memory is out. O(pieces) */
+    /* The whole state that determines its figure and future behaviour, with addresses instead of piece numbers: from
+     * two moments with equal states, equal requests get equal addresses and equal figures. NULL: it has no such state.
+     * @return false when out of memory. O(pieces) */
     bool (*state)(const ek__allocator *allocator, ek__numbers *out);
     /* Its address space, for tests; NULL when it has none. */
     const struct ek__pieces *(*pieces)(const ek__allocator *allocator);
@@ -41,17 +41,17 @@ typedef struct ek__allocator_kind {
 
 extern const ek__allocator_kind ek__allocator_blocks, ek__allocator_pages, ek__allocator_caching, ek__allocator_offline;
 
-/* Of rules->allocation. That of EK_ALLOCATION_OFFLINE plans when the figure is asked for, since it needs to see every
- * lifetime first, and knows no offsets before; its figure is -1 when memory is out. */
+/* The allocator of rules->allocation. That of EK_ALLOCATION_OFFLINE plans when the figure is requested, since it needs
+ * every lifetime first, and has no offsets before; its figure is -1 when out of memory. */
 const ek__allocator_kind *ek__allocator_kind_of(ek_allocation allocation);
 
 /* A lifetime, for planning ahead. */
 typedef struct ek__lifetime {
-    int64_t bytes, offset; /* offset is the answer */
-    int32_t from, to;      /* events, taken at `from`, given back at `to`; never alive where they are the same */
+    int64_t bytes, offset; /* offset is the result */
+    int32_t from, to;      /* events: taken at `from`, released at `to`; never alive if they are equal */
 } ek__lifetime;
 /* Place the largest first at the lowest offset that is free for its whole life. Bytes are 0 or more. @return the
- * height, -1 when memory is out. O(n^2) in the worst case, O(n log n + overlaps). */
+ * height, -1 when out of memory. O(n^2) in the worst case, O(n log n + overlaps). */
 int64_t ek__allocate_offline(ek__lifetime *lifetime, size_t n);
 
 /* Requests are rounded up to this. @param bytes  0 or more */

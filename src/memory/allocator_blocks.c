@@ -1,7 +1,6 @@
-/* MindSpore's pool without virtual memory: best fit in blocks asked of the device, one pool for what stays for the
- * whole step and a common one. Source: read in MindSpore 2.x's dynamic memory pool, docs/memory.md. One stream is
- * modelled: buffers that wait for another stream's event are not held longer; blocks are never given back to the
- * device.
+/* Models MindSpore's pool without virtual memory: best fit in blocks requested from the device, with one pool for
+ * persistent tensors and a common one. Source: MindSpore 2.x's dynamic memory pool, docs/memory.md. One stream is
+ * modelled: buffers that wait for another stream's event are not held longer; blocks are never returned to the device.
  *
  * Once the persistent pool has a block, new blocks for it go to the common pool, so it never has a second one. */
 #include <assert.h>
@@ -17,7 +16,7 @@ typedef struct pool {
     int64_t n_blocks;
     int64_t bytes;            /* of its blocks */
     int64_t last, last_bytes; /* the block added last */
-    int64_t highest;          /* used of it, as an offset: the end of the piece that reached furthest */
+    int64_t highest;          /* its used part, as an offset: the end of the highest piece */
 } pool;
 
 struct ek__allocator {
@@ -46,8 +45,8 @@ static void destroy(ek__allocator *a)
     free(a);
 }
 
-/* Size of a new block: the unit doubled until the request fits, but no more than the device has left. With less left
- * than the request a simulated run goes on with a block of exactly the request. */
+/* Size of a new block: the unit doubled until the request fits, but at most the device's remaining memory. If less than
+ * the request remains, the simulated run continues with a block of exactly the request. */
 static int64_t block_bytes(const ek__allocator *a, int64_t bytes)
 {
     assert(bytes > 0 && bytes % EK__ALIGNMENT == 0);
@@ -73,7 +72,7 @@ static void note_use(ek__allocator *a, int32_t piece)
     }
 }
 
-/* A block for a request that no free piece serves, as one piece that is taken. */
+/* A block for a request without a fitting free piece, as one taken piece. */
 static int32_t add_block(ek__allocator *a, int64_t bytes, bool persistent)
 {
     int64_t block = block_bytes(a, bytes);
@@ -110,7 +109,7 @@ static int32_t take(ek__allocator *a, int64_t bytes, bool persistent)
         ek__pieces_unlist(&a->pieces, piece);
     else if ((piece = add_block(a, bytes, persistent)) < 0)
         return -1;
-    /* Sizes are multiples of 512, so whatever remains is at least that much. */
+    /* Sizes are multiples of 512, so any remainder is at least 512. */
     if (a->pieces.at[piece].bytes > bytes && !ek__pieces_cut(&a->pieces, piece, bytes, a->pieces.at[piece].set))
         return -1;
     assert(a->pieces.at[piece].bytes == bytes);

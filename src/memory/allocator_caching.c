@@ -1,7 +1,7 @@
-/* PyTorch's caching allocator for CUDA: best fit over segments of fixed sizes, small and large ones apart. Source: read
- * in c10/cuda/CUDACachingAllocator.cpp, its defaults (no expandable segments, no max_split_size, one stream). The
- * figure is the most bytes ever reserved from the device; where a device's size is known, segments that are free as a
- * whole are given back before one too many is asked for, as it does. */
+/* Models PyTorch's caching allocator for CUDA: best fit over segments of fixed sizes, separate for small and large
+ * ones. Source: c10/cuda/CUDACachingAllocator.cpp, its defaults (no expandable segments, no max_split_size, one
+ * stream). The figure is the most bytes ever reserved from the device; if the device's size is known, completely free
+ * segments are returned before a request exceeds it, as in PyTorch. */
 #include <assert.h>
 #include <stdlib.h>
 
@@ -14,7 +14,7 @@ static const int64_t mib = 1 << 20;
 
 struct ek__allocator {
     int64_t device_bytes; /* <= 0: unlimited */
-    int64_t end;          /* of the last segment; addresses are not used again */
+    int64_t end;          /* of the last segment; addresses are not reused */
     int64_t reserved, most_reserved;
     ek__pieces pieces;
 };
@@ -46,7 +46,7 @@ static int64_t segment_bytes(int64_t bytes)
     return (bytes + 2 * mib - 1) / (2 * mib) * (2 * mib);
 }
 
-/* Give back every segment that is one free piece. */
+/* Return every segment that is one free piece. */
 static void release_segments(ek__allocator *a)
 {
     for (int32_t i = 0; i < a->pieces.n; i++) {

@@ -1,4 +1,4 @@
-/* A list of whole numbers that grows, for what allocators note. */
+/* A growing list of integers for the states of allocators. */
 #include <assert.h>
 
 #include "base/error.h"

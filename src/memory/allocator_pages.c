@@ -1,7 +1,7 @@
-/* MindSpore's pool with virtual memory (enable_vmm): address space without end, pages of the device mapped to it on
- * demand. Source: read in MindSpore 2.x, docs/memory.md. Best fit among idle pieces, which keep their pages; where none
- * fits, every idle whole page is taken back, and best fit among the unmapped pieces maps what it needs, with pages
- * taken back before new ones. The figure is the pages ever created, so it is the most that were ever mapped at once.
+/* Models MindSpore's pool with virtual memory (enable_vmm): unlimited address space, with pages of the device mapped on
+ * demand. Source: MindSpore 2.x, docs/memory.md. Best fit among idle pieces, which keep their pages; if none fits,
+ * every idle whole page is reclaimed, and best fit among the unmapped pieces maps the needed pages, reclaimed ones
+ * before new ones. The figure is the pages ever created, so it is the maximum ever mapped at once.
  *
  * Assumed: one pool for all tensors, since pages move between pools freely; one stream. */
 #include <assert.h>
@@ -13,7 +13,7 @@
 
 enum { IDLE, UNMAPPED };
 
-/* Few enough to keep a bit of each. */
+/* Few enough for a bit map. */
 static const int64_t most_pages = INT64_C(1) << 31;
 
 struct ek__allocator {
@@ -60,7 +60,7 @@ static inline uint64_t bits(int first, int last)
     return below_last & ~UINT64_C(0) << first;
 }
 
-/* Set or clear the bits of pages first to last - 1, which are within the map, and count. */
+/* Set or clear the bits of pages first to last - 1, which must be within the map, and count them. */
 static void set_mapped(ek__allocator *a, int64_t first, int64_t last, bool mapped)
 {
     assert(first >= last || (first >= 0 && (size_t)last <= a->n_words * 64));
@@ -93,7 +93,7 @@ static bool map_pages(ek__allocator *a, int64_t offset, int64_t bytes)
     return true;
 }
 
-/* Take an idle piece's pages back: those that it touches and that nothing else is on. */
+/* Reclaim an idle piece's pages: those that no other piece uses. */
 static void unmap(ek__allocator *a, int32_t piece)
 {
     ek__piece idle = a->pieces.at[piece];

@@ -1,7 +1,7 @@
-/* Rules that the verdict hangs on: every rule that is assumed is put to each of its alternatives, alone, and the job is
- * predicted again. One at a time: what two rules do together is not looked for, since the more are changed the less
- * likely the case is. A rule that differs from the framework's default was set by the file or by calibration, and one
- * that the user named is his word; neither is assumed. */
+/* Finds the rules that the verdict depends on: each assumed rule is set to each of its alternatives, one at a time, and
+ * the job is predicted again. Combinations of rules are not tried, since more changes make a case less likely. A rule
+ * that differs from the framework's default was set by the file or by calibration, and one set by the user is certain;
+ * neither is assumed. */
 #include <assert.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -22,14 +22,14 @@ static bool is_assumed(const ek_job *job, const ek_rules *usual, int rule)
     return strcmp(value, default_value) == 0;
 }
 
-/* Is a the nearer one? Words and switches are all alike. */
+/* Is a the nearer one? Words and switches are all equally near. */
 static bool is_nearer(const char *a, const char *b, const char *value)
 {
     double to = ek__strtod(value, NULL), x = ek__strtod(a, NULL) - to, y = ek__strtod(b, NULL) - to;
     return x * x < y * y;
 }
 
-/* Alternatives of a rule, without its value, the nearest first. @return how many */
+/* Alternatives of a rule, without its value, the nearest first. @return their number */
 static int alternatives_of(int rule, const char *value, char out[][32], int room)
 {
     int n = 0;
@@ -49,7 +49,7 @@ static int alternatives_of(int rule, const char *value, char out[][32], int room
     return n;
 }
 
-/* ---- what cannot change the answer ---- */
+/* ---- rules that cannot change the result ---- */
 
 static bool same_program(const ek__program *a, const ek__program *b)
 {
@@ -65,7 +65,7 @@ static bool same_program(const ek__program *a, const ek__program *b)
     return true;
 }
 
-/* Do two jobs that differ in one rule ask for the same tensors in the same order? Then they are predicted alike. */
+/* Do two jobs that differ in one rule request the same tensors in the same order? Then their predictions are equal. */
 static bool same_requests(const ek_job *a, const ek__job_programs *of_a, const ek_job *b, const ek__job_programs *of_b)
 {
     if (of_a->n_programs != of_b->n_programs || of_a->border != of_b->border ||
@@ -81,7 +81,7 @@ static bool same_requests(const ek_job *a, const ek__job_programs *of_a, const e
     return true;
 }
 
-/* @param same  out: the rule changes nothing in this job */
+/* @param same  out: whether the rule has no effect in this job */
 static ek_status compare(const ek_job *job, const ek__job_programs *programs, const ek_job *changed, bool *same,
                          ek_error *err)
 {
@@ -94,8 +94,8 @@ static ek_status compare(const ek_job *job, const ek__job_programs *programs, co
     return EK_OK;
 }
 
-/* Live bytes alone are over the limit, so that placing the tensors, which takes long, need not be tried. They may be
- * above the allocator's figure by what tensors are rounded up to. */
+/* Live bytes alone exceed the limit, so the tensors need not be placed, which takes long. They may exceed the
+ * allocator's figure by the rounding of tensors. */
 static ek_status is_over(const ek_job *job, bool *over, ek_error *err)
 {
     static const ek_memory_options used = {.without_allocation = true, .without_top = true};
@@ -115,13 +115,13 @@ static double peak_mb(const ek_memory *memory, int stage)
     return (double)memory->stage[stage].actual_peak / (1 << 20);
 }
 
-/* One rule with another value. @param changes  out: the verdict is the other one */
+/* One rule with another value. @param changes out: the verdict is different */
 static ek_status flip(const ek_job *job, const ek__job_programs *programs, const ek_memory *memory,
                       ek_memory_assumption *out, bool *changes, ek_error *err)
 {
     static const ek_memory_options options = {.without_top = true};
     char assignment[128];
-    ek_job changed = *job; /* borrows all that it points to */
+    ek_job changed = *job; /* borrows everything it points to */
     ek_memory other;
     snprintf(assignment, sizeof assignment, "%s=%s", out->rule, out->other);
     bool same = false;

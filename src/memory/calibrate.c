@@ -1,20 +1,19 @@
-/* Fits the knobs that no file tells to measured peaks: regularised least squares towards the uncalibrated model, in
- * closed form (normal equations of at most three unknowns), linearised anew a few times, since a change of knobs may
- * move a peak to another operator and gives the allocator other sizes.
+/* Fits the knobs that are not in any file to measured peaks. The method is regularised least squares towards the
+ * uncalibrated model, in closed form (normal equations of at most three unknowns), linearised again a few times, since
+ * a change of knobs may move a peak to another operator and changes the allocator's sizes.
  *
  *     minimise  sum_i ((y_i - f_i(x)) / s_i)^2 + sum_j ((x_j - u_j) / w_j)^2
  *
- * y measured, f predicted, x knobs, u their uncalibrated values, w how far they are expected to be off. s: 1 % of a
- * peak, and 300 MB where blocks of 1 GiB round it (their standard deviation, 1024 / sqrt(12)). Derivatives are the
- * bytes of a part at the peak. Widths are assumed: 300 MB for what every stage has besides, 1 % for what is kept, since
- * it is derived operator by operator, 25 % for temporaries, of which less is known. How many knobs, in that order: the
+ * y measured, f predicted, x knobs, u their uncalibrated values, w their expected errors. s: 1 % of a peak, and 300 MB
+ * where blocks of 1 GiB round it (their standard deviation, 1024 / sqrt(12)). Derivatives are the bytes of a part at
+ * the peak. Widths are assumed: 300 MB for the additional bytes of every stage, 1 % for saved activations, since they
+ * are derived operator by operator, 25 % for temporaries, which are less certain. How many knobs, in that order: the
  * fewest whose mean error of leaving each peak out is within one standard error of the best number's (Breiman et al.,
- * Classification and Regression Trees, 1984), since four peaks tell little about the third knob; no more than one for
- * two peaks.
+ * Classification and Regression Trees, 1984), since four peaks have little information about the third knob; no more
+ * than one for two peaks.
  *
- * Where peaks are live bytes rounded up to whole blocks, a calibrated prediction is not rounded: whether one tensor
- * more begins a block is beyond what is known, so the best guess is half a block on top, from which the constant is
- * fitted.
+ * If peaks are live bytes rounded up to whole blocks, a calibrated prediction is not rounded: it is unknown whether one
+ * more tensor begins a block, so the best estimate adds half a block, and the constant is fitted from there.
  *
  * Not handled: knobs of single stages, peaks of several runs. */
 #include <assert.h>
@@ -39,13 +38,13 @@ static const knob knobs[MAX_KNOBS] = {
 };
 
 typedef struct fit {
-    ek_job *job; /* a copy; its rules hold the knobs that are tried */
+    ek_job *job; /* a copy; its rules have the knobs under test */
     const ek_memory_peak *peaks;
     int n_peaks;
     bool actual;
-    double block_mb;        /* peaks are rounded by blocks of so many MB; 0: they are not */
+    double block_mb;        /* peaks are rounded up to blocks of this many MB; 0: not rounded */
     double base[MAX_KNOBS]; /* uncalibrated */
-    double *predicted;      /* [n_peaks] at the knobs tried last, MB */
+    double *predicted;      /* [n_peaks] at the last tried knobs, MB */
     double *slope;          /* [n_peaks][MAX_KNOBS] MB per unit of a knob */
     ek_error *err;
 } fit;

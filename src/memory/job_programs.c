@@ -1,7 +1,7 @@
-/* The programs that a job's stages run. Layers of one kind that recompute the same have one program, so there are few
- * however many layers there are; profiles of whole blocks are sums over a chunk's runs, so that nothing behind this
- * looks at a layer's events again but where a peak is. Copies of a batch that run side by side (n_batch_interleave) are
- * taken to run in turn: forward one after the other, backward in the opposite order. */
+/* Builds the programs that a job's stages run. Layers of one kind with equal recomputation share a program, so there
+ * are few programs for any number of layers; profiles of whole blocks are sums over a chunk's runs, so later code reads
+ * a layer's events only at a peak. Concurrent copies of a batch (n_batch_interleave) are assumed to run in succession:
+ * forward one after the other, backward in the opposite order. */
 #include <assert.h>
 #include <stdlib.h>
 #include <string.h>
@@ -21,7 +21,7 @@ typedef ek__program_key key;
 typedef struct builder {
     const ek_job *job;
     ek__job_programs *programs;
-    int64_t border; /* bytes between layers, as the graphs have them */
+    int64_t border; /* bytes between layers, as in the graphs */
     ek_error *err;
 } builder;
 
@@ -93,7 +93,7 @@ static ek_status find_program(builder *b, key k, const ek__program **out)
 
 /* ---- chunks ---- */
 
-/* Patterns that hold for a layer; of one recomputed whole only those that exclude something. */
+/* Patterns that apply to a layer; for one recomputed whole only those that exclude operators. */
 static uint64_t patterns_of(const ek_job *job, int cell, int layer, bool full)
 {
     uint64_t bits = 0;
@@ -112,7 +112,7 @@ static int group_size(const ek_job *job)
     return job->full_group > 1 ? job->full_group : 1;
 }
 
-/* Programs of one entry: what runs forward, and what runs backward where that is another. */
+/* Programs of one entry: the forward one, and the backward one if it differs. */
 typedef struct pair {
     const ek__program *forward, *backward;
 } pair;
@@ -139,7 +139,7 @@ static void add_run(ek__chunk_programs *chunk, ek_block_kind block, const ek__pr
     chunk->run[block][chunk->n_runs[block]++] = (ek__run){program, (int16_t)part, (int16_t)entry, false};
 }
 
-/* The backward passes of entries from `to` down to `from`, after a forward pass of them all where they are a group. */
+/* The backward passes of entries from `to` down to `from`, after a forward pass of all of them if they are a group. */
 static void add_backward(ek__chunk_programs *chunk, const pair *pairs, int from, int to, bool split)
 {
     assert(from >= 0 && from <= to && to < chunk->n);
@@ -155,7 +155,7 @@ static void add_backward(ek__chunk_programs *chunk, const pair *pairs, int from,
     }
 }
 
-/* First entry of the group that an entry is in. */
+/* First entry of an entry's group. */
 static int group_of(const ek_job *job, const ek__chunk_programs *chunk, const pair *pairs, int entry)
 {
     if (pairs[entry].forward == pairs[entry].backward)
@@ -199,7 +199,7 @@ static ek_status find_end(builder *b, ek__chunk_programs *chunk, ek__graph_kind 
     return status;
 }
 
-/* @param first  layer of the model that the chunk begins with */
+/* @param first  the chunk's first layer in the model */
 static ek_status fill_chunk(builder *b, int position, int cell, int first)
 {
     const ek_job *job = b->job;
@@ -227,7 +227,7 @@ static ek_status fill_chunk(builder *b, int position, int cell, int first)
 
 /* ---- borders ---- */
 
-/* Do the chunks at two model positions that follow one another sit on different stages? */
+/* Are the chunks at two successive model positions on different stages? */
 static bool passes_on(const ek_job *job, int n_cells, int position)
 {
     if (position < 0 || position >= n_cells - 1)
@@ -250,7 +250,7 @@ static void add_bytes(sum *s, int64_t bytes)
     s->now += bytes;
     if (s->now > s->profile.peak) {
         s->profile.peak = s->now;
-        s->profile.peak_event = s->n; /* before that run; behind the last one where there is none */
+        s->profile.peak_event = s->n; /* before that run; after the last one if there is none */
     }
 }
 
@@ -284,7 +284,7 @@ static ek__profile_of_part profile_block(const ek_job *job, const ek__job_progra
     if (kind == EK_FORWARD)
         add_bytes(&s, mask);
     for (int copy = 0; copy < copies; copy++) {
-        if (chunk->n == 0) /* what it gets it passes on: count copies in place of runs */
+        if (chunk->n == 0) /* it passes its input on: count copies instead of runs */
             s.n = copy;
         add_bytes(&s, take);
         add_copy(programs, chunk, kind, first && copy == 0, &s);
@@ -309,7 +309,7 @@ static void finish_chunk(const ek_job *job, ek__job_programs *programs, int posi
     }
 }
 
-/* ---- all of them ---- */
+/* ---- all programs ---- */
 
 static ek_status fill(builder *b)
 {
@@ -332,7 +332,7 @@ static ek_status fill(builder *b)
     return EK_OK;
 }
 
-/* The tensor between layers is the decoder's input, whatever the ends of the model call it. */
+/* The tensor between layers is the decoder's input, independent of its name in the ends of the model. */
 static int64_t find_border_bytes(const ek__job_programs *programs, const ek_job *job)
 {
     const ek__graph *graph = programs->graph[ek__layer_graph_kind(job, 0)];

@@ -1,6 +1,7 @@
-/* What one layer keeps, tensor by tensor, and which pattern would remove each: every pattern that is offered has been
- * tried on the layer's operators, because recomputing an operator may keep its inputs instead, or be optimised away.
- * Combinations beyond what an operator requires are not searched: ek_memory_mitigations() judges those that are usual.
+/* Lists the saved activations of one layer, tensor by tensor, with the pattern that would remove each. Every offered
+ * pattern has been tried on the layer's operators, because recomputing an operator may save its inputs instead, or be
+ * optimised away. Combinations beyond an operator's requirements are not searched: ek_memory_mitigations() evaluates
+ * the usual ones.
  */
 #include <assert.h>
 #include <stdlib.h>
@@ -13,9 +14,9 @@
 typedef struct table {
     const ek_job *job;
     const ek__graph *graph;
-    bool recomputable; /* the settings are of decoder layers, so not of the embedding and the head */
+    bool recomputable; /* the settings apply to decoder layers, not to the embedding and the head */
     bool kept[EK_N_RECOMPUTE][EK__MAX_TENSORS];
-    bool again[EK__MAX_OPS]; /* made again where nothing is selected */
+    bool again[EK__MAX_OPS]; /* recomputed without any selection */
     int64_t bytes;
 } table;
 
@@ -59,7 +60,7 @@ static bool has_storage(const ek__graph *graph, const int *list, int n, int stor
     return false;
 }
 
-/* Gradients that read the tensor; where there are none, operators made again that do. */
+/* Gradients that read the tensor; if there are none, recomputed operators that do. */
 static void find_readers(const table *t, int storage, ek_kept_tensor *out)
 {
     const ek__graph *graph = t->graph;
@@ -120,7 +121,7 @@ static void describe(const table *t, ek_pattern *pattern, int index, ek_kept_ten
 {
     const ek__graph *graph = t->graph;
     const ek__tensor *tensor = &graph->tensor[index];
-    assert(tensor->storage == index); /* what is kept is storages */
+    assert(tensor->storage == index); /* storages are saved, not tensors */
     *out = (ek_kept_tensor){.n_dims = tensor->n_dims, .dtype = tensor->dtype, .bytes = tensor->bytes};
     snprintf(out->name, sizeof out->name, "%s", tensor->name);
     memcpy(out->dim, tensor->dim, sizeof out->dim);

@@ -1,7 +1,7 @@
-/* The least recomputation that memory admits, layers where they are. Peaks are predicted from the job as its file would
- * be, not from a model of layers, so what is found fits. A stage's peak depends on its own chunks alone, so all stages
- * are searched at once, each by bisection of its own. More than two kinds on a stage, which rounding to whole layers
- * may favour, are not tried; nor is another order of a stage's chunks. */
+/* Finds the least recomputation that fits memory, for fixed places of layers. Peaks are predicted from the job as its
+ * file would be, not from a model of layers, so the result fits. A stage's peak depends only on its own chunks, so all
+ * stages are searched at once, each by its own bisection. More than two kinds on a stage, which rounding to whole
+ * layers may favour, are not tried, nor is another order of a stage's chunks. */
 #include <assert.h>
 #include <math.h>
 #include <stdlib.h>
@@ -23,11 +23,11 @@ static const struct {
 };
 enum { N_PAIRS = sizeof pairs / sizeof *pairs };
 
-/* Stages with one k: each for itself, or all together. */
+/* Stages with one k: each separately, or all together. */
 typedef struct group {
     int low, high; /* k does not fit; k fits, or most + 1 */
     int most, tried;
-    bool done;   /* nothing is recomputed: no pair is better */
+    bool done;   /* no recomputation: no pair is better */
     double best; /* ms of backward passes; INFINITY: none fits */
 } group;
 
@@ -38,7 +38,7 @@ typedef struct search {
     double limit_mb;
     bool one_rule, together;
     ek_plan plan, best; /* tried; found */
-    double *peak_mb;    /* [n_stages] of the plan that was tried last */
+    double *peak_mb;    /* [n_stages] of the last tried plan */
     int n_groups;
     group *group;
     ek_error *err;
@@ -106,7 +106,7 @@ static int smaller(int a, int b)
     return a < b ? a : b;
 }
 
-/* k layers of a stage, from its first chunk on; of each chunk where all stages have one rule. */
+/* k layers of a stage, from its first chunk on; of each chunk if all stages have one rule. */
 static void put_stage(search *s, int stage, int k, int pair)
 {
     for (int i = 0; i < s->plan.n_chunks; i++) {
@@ -122,7 +122,7 @@ static int group_of(const search *s, int stage)
     return s->together ? 0 : stage;
 }
 
-/* Predict what is tried, and narrow the bounds. */
+/* Predict the plan under test, and narrow the bounds. */
 static ek_status try_counts(search *s, int pair)
 {
     for (int i = 0; i < s->plan.n_stages; i++)
@@ -142,7 +142,7 @@ static ek_status try_counts(search *s, int pair)
     return status;
 }
 
-/* What to try next: none, then all, then middles. @return whether there is anything left */
+/* Set the next plan to try: none, then all, then middles. @return whether any is left */
 static bool choose(search *s, int pair, int round)
 {
     bool more = false, whole = s->one_rule && pairs[pair].more != EK_RECOMPUTE_FULL;
@@ -158,7 +158,7 @@ static bool choose(search *s, int pair, int round)
     return more;
 }
 
-/* ms of a stage's backward passes of one micro-batch, the slowest where all have one rule. */
+/* ms of a stage's backward passes of one micro-batch, the slowest if all have one rule. */
 static double time_of(const search *s, const ek_chunk_cost *cost, int g)
 {
     double most = 0;
@@ -216,7 +216,7 @@ static ek_status search_pair(search *s, int pair)
     return status ? status : keep_better(s, pair);
 }
 
-/* Does the framework know the pair, and does the first kind keep less than the second? */
+/* Does the framework know the pair, and does the first kind save less than the second? */
 static bool is_worth_it(const search *s, int pair)
 {
     ek_recompute more = pairs[pair].more, less = pairs[pair].less;
@@ -230,7 +230,7 @@ static bool is_worth_it(const search *s, int pair)
     return false;
 }
 
-/* ---- all of them ---- */
+/* ---- all pairs ---- */
 
 static ek_status start(search *s)
 {
@@ -265,7 +265,7 @@ static bool any_is_open(const search *s)
     return false;
 }
 
-/* All stages together as they were found one by one; where they do not fit then, there is none. */
+/* All stages together, as found one by one; if they do not fit then, there is no result. */
 static ek_status finish(search *s, ek_plan *plan, double *peak_mb)
 {
     for (int g = 0; g < s->n_groups; g++)

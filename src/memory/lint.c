@@ -1,6 +1,6 @@
-/* Warnings of settings that do nothing, or not what they seem to: found by asking the graphs of the job's layers what a
- * pattern names and how many bytes go or come with it, not by a list of known mistakes. What only a file shows (keys
- * that are ignored, a vocabulary that does not divide, counts that were cut) its reader warns of. */
+/* Warns of settings without effect, or with an unexpected one. The graphs of the job's layers give the operators that a
+ * pattern names and the bytes it changes, without a list of known mistakes. The reader of a file warns of problems that
+ * only the file shows (ignored keys, a vocabulary that does not divide, counts that were cut). */
 #include <assert.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -17,7 +17,7 @@ typedef struct lint {
     const ek_job *job;
     const ek_listener *listener;
     int n_graphs;
-    ek__graph *graph; /* [n_graphs] of the layers there are */
+    ek__graph *graph; /* [n_graphs] of the existing kinds of layers */
 } lint;
 
 static const char *const kind_name[] = {"select_recompute", "select_comm_recompute", "select_recompute_exclude",
@@ -28,7 +28,7 @@ static int n_chunks_of(const ek_job *job)
     return job->plan.layers ? job->plan.n_stages * job->plan.n_chunks : 0;
 }
 
-/* Does it hold for any layer, and where `full` for one that is not recomputed whole? */
+/* Does it apply to any layer, and with `full` to one that is not recomputed whole? */
 static bool holds(const ek_job *job, const ek_pattern *pattern, bool full)
 {
     if (!pattern->layers || n_chunks_of(job) == 0)
@@ -41,7 +41,7 @@ static bool holds(const ek_job *job, const ek_pattern *pattern, bool full)
 
 /* ---- the nearest operator ---- */
 
-/* Levenshtein distance, upper and lower case being one. */
+/* Levenshtein distance, ignoring case. */
 static size_t edit_distance(const char *a, const char *b)
 {
     size_t n = strlen(a), m = strlen(b), row[TEXT + 1];
@@ -94,7 +94,7 @@ static void find_nearest(const lint *l, const char *pattern, char out[TEXT])
     convert(best, true, out);
 }
 
-/* ---- what a pattern names ---- */
+/* ---- the operators of a pattern ---- */
 
 static void warn_of_no_operator(const lint *l, const ek_pattern *pattern)
 {
@@ -125,7 +125,7 @@ static void warn_of_no_communication(const lint *l, const ek_pattern *pattern, c
                                             : "; name the operator in front of it, such as '.*\\.norm'");
 }
 
-/* @return whether it names anything that is worth looking at more closely */
+/* @return whether it names operators that need further checks */
 static bool check_names(const lint *l, const ek_pattern *pattern)
 {
     assert((unsigned)pattern->kind < EK_N_PATTERN_KINDS);
@@ -159,9 +159,9 @@ static bool check_names(const lint *l, const ek_pattern *pattern)
     return n > 0;
 }
 
-/* ---- what comes of it ---- */
+/* ---- its effect ---- */
 
-/* Operators that any selection names. */
+/* Operators named by any selection. */
 static void select_all(const lint *l, const ek__graph *g, bool out[EK__MAX_OPS])
 {
     bool matched[EK__MAX_OPS];
@@ -207,7 +207,7 @@ static bool check_requirements(const lint *l, const ek_pattern *pattern)
     return true;
 }
 
-/* Bytes kept with all patterns, or with all but one. */
+/* Saved bytes with all patterns, or with all except one. */
 static int64_t kept_without(const lint *l, const ek__graph *g, int pattern)
 {
     bool recomputed[EK__MAX_OPS], kept[EK__MAX_TENSORS];
@@ -234,7 +234,7 @@ static void check_saving(const lint *l, int index)
 
 /* ---- layers ---- */
 
-/* All layers a kind names are recomputed whole already. */
+/* All layers named by a kind are already recomputed whole. */
 static void check_hidden(const lint *l, ek_pattern_kind kind)
 {
     const ek_pattern *first = NULL;

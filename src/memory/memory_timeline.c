@@ -1,5 +1,5 @@
-/* What every stage holds block by block: the walk along its order that finds the peak (stage_peak.c), kept instead of
- * only its largest value. Bytes are used ones; what an allocator adds on top is not told block by block. */
+/* Records the memory of every stage block by block: the same walk along its order as for the peak (stage_peak.c), with
+ * all values instead of the largest. Bytes are used ones; an allocator's overhead is not available block by block. */
 #include <assert.h>
 #include <stdlib.h>
 

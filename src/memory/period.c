@@ -1,6 +1,6 @@
-/* The steady part of a schedule. Its middle block comes again in every period, so that the distances to its next
- * comings are all there is to try; each is held against the blocks before and behind until two differ, which for a
- * wrong one is soon. */
+/* Finds the steady part of a schedule. Its middle block returns in every period, so only the distances to its next
+ * occurrences need to be tried; each is compared with the blocks before and after until two differ, which is soon for a
+ * wrong one. */
 #include "memory/period.h"
 
 #include <assert.h>
@@ -11,7 +11,7 @@ static bool is_again(const ek_block *a, const ek_block *b, int64_t shift)
     return a->kind == b->kind && a->chunk == b->chunk && (int64_t)b->micro_batch - a->micro_batch == shift;
 }
 
-/* As far as blocks `length` apart are alike, from the one at `middle` on. */
+/* The extent to which blocks `length` apart are equal, from the one at `middle` on. */
 static ek__period around(const ek_block *blocks, size_t n, size_t middle, size_t length)
 {
     assert(length >= 1 && middle + length < n);

@@ -1,6 +1,7 @@
-/* What a stage holds for the whole step before anything runs: weights, gathered weights, gradient buffers, optimizer
- * states, and the constants its layers read. Parameter by parameter, since who shares one and whether it is cut at all
- * depends on its shape; each tensor is rounded up as the allocator does. Optimizer states count as one tensor. */
+/* Computes a stage's persistent memory, held for the whole step: weights, gathered weights, gradient buffers, optimizer
+ * states, and the constants its layers read. Parameter by parameter, since the ranks that share one, and whether it is
+ * cut at all, depend on its shape; each tensor is rounded up as the allocator does. Optimizer states count as one
+ * tensor. */
 #include <assert.h>
 #include <math.h>
 
@@ -8,8 +9,8 @@
 #include "memory/program.h"
 
 /* Megatron's distributed optimizer cuts flat buffers of all parameters over the data and context ranks: shapes do not
- * matter to it, and each tensor rank keeps states of the parameters that all of them hold. PyTorch's FSDP pads what
- * does not divide, and shares among the same ranks. */
+ * matter to it, and each tensor rank has states of the parameters that all of them hold. PyTorch's FSDP pads parameters
+ * that do not divide, and shards over the same ranks. */
 static bool cuts_flat_buffers(const ek_job *job)
 {
     return job->framework == EK_MEGATRON || job->framework == EK_MINDSPEED || job->framework == EK_TORCHTITAN;
@@ -32,8 +33,8 @@ static int64_t common_divisor(int64_t a, int64_t b)
     return a;
 }
 
-/* Where the group does not divide the first dimension, the largest part of the group that does shares the parameter:
- * assumed, since the last stage of the published dry run has no room for a head whose states are whole. */
+/* If the group does not divide the first dimension, the largest part of the group that does shards the parameter:
+ * assumed, since the last stage of the published dry run has no room for a head with whole states. */
 int64_t ek__parameter_shards(const ek_job *job, const ek__parameter *parameter)
 {
     const ek_job_parallel *p = &job->parallel;
@@ -68,7 +69,7 @@ bool ek__op_in_compute_type(const ek__op *op)
     return op->kind != EK__OP_NORM && op->kind != EK__OP_LOOKUP;
 }
 
-/* Copies of weights that are cut are made anew for each pass. */
+/* Copies of cut weights are made again for each pass. */
 static bool keeps_8_bits(const ek_job *job, const ek__parameter *parameter)
 {
     return job->framework == EK_MEGATRON && !job->states.shard_weight && ek__parameter_in_8_bits(job, parameter);
@@ -94,7 +95,7 @@ int ek__copy_bytes(const ek_job *job, const ek__parameter *parameter)
 
 int64_t ek__gathered_bytes(const ek_job *job, const ek__parameter *parameter, bool in_compute_type)
 {
-    /* Published peaks of stages whose weights stay gathered have no room for less than the compute type. */
+    /* Published peaks of stages with permanently gathered weights imply at least the compute type. */
     if (job->run.fp8_gather && job->rules.weight_gather == EK_GATHER_LAYER && ek__parameter_in_8_bits(job, parameter))
         return 1;
     if (job->rules.gather_after_cast && in_compute_type)
@@ -135,7 +136,7 @@ static void add_parameter(const ek_job *job, const ek__graph *graph, int number,
     assert(sum->weight >= 0 && sum->gradient >= 0 && sum->optimizer >= 0 && sum->gathered >= 0);
 }
 
-/* `has_table`: the table that a tied head uses is there already. */
+/* `has_table`: the table of a tied head is already on the stage. */
 static ek__persistent_bytes static_of(const ek_job *job, const ek__graph *graph, bool has_table)
 {
     ek__persistent_bytes sum = {0};
@@ -178,7 +179,7 @@ ek__persistent_bytes ek__stage_persistent(const ek_job *job, const ek__job_progr
     return sum;
 }
 
-/* ---- buffers that stay ---- */
+/* ---- persistent buffers ---- */
 
 /* Kinds of layers on a stage. */
 static bool has_kind(const ek_job *job, const ek__job_programs *programs, int stage, int kind)
@@ -218,7 +219,7 @@ int ek__stage_dummies(const ek_job *job, const ek__job_programs *programs, int s
     return s.n;
 }
 
-/* Elements of the weights of a kind that are cut, a table once. */
+/* Elements of the cut weights of a kind, a table once. */
 static double cut_elements(const ek_job *job, const ek__graph *graph)
 {
     double sum = 0;
@@ -228,10 +229,10 @@ static double cut_elements(const ek_job *job, const ek__graph *graph)
     return sum;
 }
 
-/* What DeepSpeed's stage 3 holds gathered in the middle of a step besides what runs there, which is the head. A weight
- * with x elements behind it comes again behind 2 x others, 3 x where layers are recomputed, since those fetch theirs
- * twice; the last ones, for which that is less than the reuse distance, stay. In front of them comes what is gathered
- * ahead, as long as no more than live_elements are there. */
+/* Weights that DeepSpeed's stage 3 has gathered in the middle of a step, in addition to those of the running head. A
+ * weight followed by x elements is used again after 2 x others, or 3 x if layers are recomputed, since those gather
+ * theirs twice; the last ones, for which this is less than the reuse distance, stay. Prefetched weights are added, up
+ * to live_elements in total. */
 static double gathered_elements(const ek_job *job, const ek__job_programs *programs, int stage)
 {
     const ek_job_states *states = &job->states;
@@ -254,7 +255,7 @@ static double gathered_elements(const ek_job *job, const ek__job_programs *progr
     return fmax(stay - head, 0) + fmax(ahead, 0);
 }
 
-/* Those that DeepSpeed counts in elements. */
+/* The buffers that DeepSpeed counts in elements. */
 static int64_t counted_buffers(const ek_job *job, const ek__job_programs *programs, int stage)
 {
     const ek_job_states *states = &job->states;
@@ -264,7 +265,7 @@ static int64_t counted_buffers(const ek_job *job, const ek__job_programs *progra
     return ek__aligned((int64_t)(buckets + gathered));
 }
 
-/* The largest layer's, not the ends': where the memory of a stage is at its most, layers run. */
+/* The largest layer's, not the ends': layers run at a stage's peak. */
 int64_t ek__stage_layer_buffers(const ek_job *job, const ek__job_programs *programs, int stage)
 {
     static const ek__graph_kind layers[] = {EK__GRAPH_DENSE, EK__GRAPH_EXPERTS, EK__GRAPH_PREDICTION};
@@ -310,7 +311,7 @@ int64_t ek__mask_bytes(const ek_job *job)
     return ek__aligned((int64_t)job->parallel.batch * job->parallel.seq_length * job->parallel.seq_length);
 }
 
-/* The mask that all micro-batches share: compressed 2048 x 2048 of a byte, else S x S of compute type. */
+/* The mask that all micro-batches share: compressed 2048 x 2048 of a byte, otherwise S x S of compute type. */
 static int64_t shared_mask(const ek_job *job)
 {
     const ek_job_model *m = &job->model;

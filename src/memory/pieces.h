@@ -1,16 +1,13 @@
-/* memory/pieces.h - what the allocators share: address space cut into pieces, each taken or free, and the free ones
- * found by best fit.
+/* memory/pieces.h - the pieces of an allocator's address space, each taken or free, and a best-fit search of free ones.
  *
  * A piece knows its neighbours within its block, so freed ones merge in O(1). A free piece is listed in one of a few
  * sets (pools, or states), and a set finds its smallest piece that is large enough, at the lowest address among equals:
- * pieces stand in lists by size, eight lists to every power of two, each sorted by size and address, with a bit for
- * every list that has something. Most lists are empty or very short, so a search is one look at the bits and a few
- * steps; taking a piece out needs no search at all. Nothing is allocated once the array has grown to what the sequence
- * needs. Exact: what is found is what a walk over all free pieces would find. Many free pieces of like size cost
- * O(them) to add to.
+ * pieces are in lists by size, eight lists to every power of two, each sorted by size and address, with a bit for every
+ * non-empty list. Most lists are empty or very short, so a search reads the bits and takes a few steps; removing a
+ * piece needs no search. Nothing is allocated once the array has the size that the sequence needs. Exact: the result
+ * equals that of a walk over all free pieces. Adding to n free pieces of similar size costs O(n).
  *
- * In a header, so that an allocator's operation is one function: these few steps are most of the time it takes to place
- * the tensors of a job. */
+ * In a header, so that the compiler can inline it: these few steps are most of the time of placing a job's tensors. */
 #ifndef EK_MEMORY_PIECES_H
 #define EK_MEMORY_PIECES_H
 
@@ -24,10 +21,10 @@
 #include "memory/allocator.h"
 
 typedef struct ek__piece {
-    int64_t offset, bytes;  /* multiples of EK__ALIGNMENT; 0 bytes: no piece now */
+    int64_t offset, bytes;  /* multiples of EK__ALIGNMENT; 0 bytes: unused entry */
     int32_t previous, next; /* neighbours within the block, -1: none */
-    int32_t lower, higher;  /* of a free one: before and behind it in its list, -1: none */
-    int16_t set;            /* that it is listed in while it is free */
+    int32_t lower, higher;  /* of a free one: previous and next in its list, -1: none */
+    int16_t set;            /* its list while it is free */
     bool free;
 } ek__piece;
 
@@ -35,19 +32,19 @@ enum { EK__N_BINS = 448, EK__N_BIN_WORDS = EK__N_BINS / 64, EK__N_FREE_SETS = 2 
 
 typedef struct ek__free_set {
     uint64_t filled[EK__N_BIN_WORDS];
-    int32_t first[EK__N_BINS], last[EK__N_BINS]; /* pieces of each list that has some */
+    int32_t first[EK__N_BINS], last[EK__N_BINS]; /* first and last piece of each non-empty list */
 } ek__free_set;
 
 typedef struct ek__pieces {
     ek__piece *at;
     size_t capacity;
-    int32_t n;      /* of `at` that have been in use */
-    int32_t unused; /* first of those that are no piece now, linked by `next`; -1 */
-    size_t looked;  /* pieces gone through to find one, or a place in a list */
+    int32_t n;      /* number of used entries of `at` */
+    int32_t unused; /* first unused entry, linked by `next`; -1 */
+    size_t looked;  /* pieces visited to find one, or a place in a list */
     ek__free_set set[EK__N_FREE_SETS];
 } ek__pieces;
 
-/* Address space ends here, so that sums of sizes cannot overflow. */
+/* The address space ends here, so that sums of sizes cannot overflow. */
 static const int64_t ek__space_end = INT64_C(1) << 60;
 
 static inline void ek__pieces_init(ek__pieces *pieces)
@@ -61,7 +58,7 @@ static inline void ek__pieces_clear(ek__pieces *pieces)
     ek__pieces_init(pieces);
 }
 
-/* Eight lists to every power of two: the three bits behind the leading one. Sizes below eight units have one each. */
+/* Eight lists to every power of two: the three bits after the leading one. Sizes below eight units have one each. */
 static inline int ek__bin_of(int64_t bytes)
 {
     uint64_t units = (uint64_t)bytes / EK__ALIGNMENT;
@@ -76,8 +73,8 @@ static inline bool ek__piece_is_before(const ek__piece *a, const ek__piece *b)
     return a->bytes != b->bytes ? a->bytes < b->bytes : a->offset < b->offset;
 }
 
-/* List a piece that is not listed in `set`. Its place is looked for from both ends: pieces are mostly cut off the end
- * of the space, or are the first of their size. */
+/* List a piece that is not listed in `set`. Its place is searched from both ends: most pieces are cut off the end of
+ * the space, or are the first of their size. */
 static inline void ek__pieces_list(ek__pieces *pieces, int32_t index, int set)
 {
     ek__piece *all = pieces->at, *piece = &all[index];
@@ -115,7 +112,7 @@ static inline void ek__pieces_list(ek__pieces *pieces, int32_t index, int set)
     }
 }
 
-/* Take a free piece out of its set. */
+/* Remove a free piece from its set. */
 static inline void ek__pieces_unlist(ek__pieces *pieces, int32_t index)
 {
     ek__piece *all = pieces->at, *piece = &all[index];
@@ -150,7 +147,7 @@ static inline int32_t ek__pieces_best(ek__pieces *pieces, int set, int64_t bytes
                 return i;
         bits &= bits - 1;
     }
-    /* Everything in a later list is larger, so the first of the next one that has something is the best. */
+    /* All pieces in a later list are larger, so the first one of the next non-empty list is the best. */
     while (bits == 0) {
         if (++word == EK__N_BIN_WORDS)
             return -1;
@@ -159,7 +156,7 @@ static inline int32_t ek__pieces_best(ek__pieces *pieces, int set, int64_t bytes
     return s->first[word * 64 + __builtin_ctzll(bits)];
 }
 
-/* Room for one more piece, which the caller fills; -1 when memory is out. */
+/* Room for one more piece, which the caller fills; -1 when out of memory. */
 static inline int32_t ek__pieces_new(ek__pieces *pieces)
 {
     int32_t index = pieces->unused;
@@ -178,7 +175,7 @@ static inline int32_t ek__pieces_new(ek__pieces *pieces)
     return pieces->n++;
 }
 
-/* Forget a taken piece, which nothing has as its neighbour. */
+/* Remove a taken piece that is not a neighbour of any other. */
 static inline void ek__pieces_drop(ek__pieces *pieces, int32_t index)
 {
     assert(pieces->at[index].bytes > 0 && !pieces->at[index].free);
@@ -187,8 +184,8 @@ static inline void ek__pieces_drop(ek__pieces *pieces, int32_t index)
     pieces->unused = index;
 }
 
-/* A taken piece that is a block of its own. Offset and bytes are multiples of EK__ALIGNMENT within the address space.
- * @return its index; -1 when memory is out */
+/* A taken piece that is a separate block. Offset and bytes are multiples of EK__ALIGNMENT within the address space.
+ * @return its index; -1 when out of memory */
 static inline int32_t ek__pieces_add(ek__pieces *pieces, int64_t offset, int64_t bytes, int set)
 {
     assert(offset >= 0 && offset % EK__ALIGNMENT == 0 && bytes > 0 && bytes % EK__ALIGNMENT == 0);
@@ -200,8 +197,8 @@ static inline int32_t ek__pieces_add(ek__pieces *pieces, int64_t offset, int64_t
     return index;
 }
 
-/* Cut a taken piece to `bytes`, less than it has; what is behind becomes a free piece of `set`. It merges with nothing.
- * @return false when memory is out */
+/* Cut a taken piece to `bytes`, less than it has; the rest becomes a free piece of `set`, without merging.
+ * @return false when out of memory */
 static inline bool ek__pieces_cut(ek__pieces *pieces, int32_t index, int64_t bytes, int set)
 {
     int32_t rest = ek__pieces_new(pieces);
@@ -209,7 +206,7 @@ static inline bool ek__pieces_cut(ek__pieces *pieces, int32_t index, int64_t byt
         return false;
     assert(!pieces->at[index].free && bytes > 0 && bytes < pieces->at[index].bytes);
     ek__piece *piece = &pieces->at[index], *behind = &pieces->at[rest];
-    behind->free = false; /* what it was before it was dropped, or nothing yet */
+    behind->free = false; /* its value before it was dropped, or none yet */
     behind->offset = piece->offset + bytes;
     behind->bytes = piece->bytes - bytes;
     behind->previous = index;
@@ -222,7 +219,7 @@ static inline bool ek__pieces_cut(ek__pieces *pieces, int32_t index, int64_t byt
     return true;
 }
 
-/* `second` follows `first`, neither is listed: `first` becomes both. */
+/* `second` follows `first`, neither is listed: merge both into `first`. */
 static inline void ek__pieces_merge(ek__pieces *pieces, int32_t first, int32_t second)
 {
     ek__piece *a = &pieces->at[first], *b = &pieces->at[second];
@@ -234,7 +231,7 @@ static inline void ek__pieces_merge(ek__pieces *pieces, int32_t first, int32_t s
     ek__pieces_drop(pieces, second);
 }
 
-/* Give a taken piece to `set`, merged with free neighbours that are in the same set. @return the piece it became */
+/* Release a taken piece to `set`, merged with free neighbours in the same set. @return the resulting piece */
 static inline int32_t ek__pieces_give(ek__pieces *pieces, int32_t index, int set)
 {
     const ek__piece *all = pieces->at;
@@ -253,8 +250,8 @@ static inline int32_t ek__pieces_give(ek__pieces *pieces, int32_t index, int set
     return index;
 }
 
-/* All pieces, block by block, without their numbers. Blocks come by the number of their first piece, which they keep:
- * the same as long as no block comes or goes. @return false when memory is out */
+/* All pieces, block by block, without their numbers. Blocks are sorted by the number of their first piece, which is
+ * constant, so the order is the same as long as no block is added or removed. @return false when out of memory */
 static inline bool ek__pieces_state(const ek__pieces *pieces, ek__numbers *out)
 {
     int64_t *to = ek__numbers_add(out, 2 * (size_t)pieces->n);

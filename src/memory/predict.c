@@ -1,6 +1,5 @@
-/* The prediction: every stage's static bytes, and on top the most that its blocks hold at once (stage_peak.c);
- * allocators say what becomes of that with fragments. Rounding is in each tensor, so a stage's parts add up to its peak
- * exactly. */
+/* Predicts memory: every stage's static bytes plus the maximum that its blocks hold at once (stage_peak.c); allocators
+ * add fragments. Each tensor is rounded, so a stage's parts add up to its peak exactly. */
 #include <assert.h>
 #include <math.h>
 #include <stdio.h>
@@ -42,7 +41,7 @@ static int by_name(const void *a, const void *b)
     return order;
 }
 
-/* Put a tensor among the largest, the first that came first where they are equal. */
+/* Put a tensor among the largest, of equal ones the first one first. */
 static void add_top(ek_memory_stage *stage, const ek_memory_tensor *tensor)
 {
     int64_t size = tensor->bytes * tensor->count;
@@ -144,9 +143,9 @@ static ek_status describe(const predictor *p, int s, const ek__peak *peak, ek_me
     return status;
 }
 
-/* A pool grows by blocks, the last of which takes what the device has left; beyond that a simulated run asks for no
- * more than it needs. Inside the blocks everything is taken to fit: of the sixteen peaks of the published dry run eight
- * have then the right number of blocks. */
+/* A pool grows by blocks, the last of which takes the device's remaining memory; beyond that a simulated run requests
+ * only its need. Everything is assumed to fit inside the blocks: with this, eight of the sixteen peaks of the published
+ * dry run have the right number of blocks. */
 static int64_t in_whole_blocks(const ek_job *job, int64_t used)
 {
     int64_t block = job->rules.block_bytes, limit = mb(job->limit_mb);
@@ -179,7 +178,7 @@ __attribute__((unused)) static int64_t sum_of_parts(const ek_memory_stage *stage
     return sum;
 }
 
-/* @param over  out: there was no time to place it */
+/* @param over  out: whether there was no time to place it */
 static ek_status predict_stage(const predictor *p, int s, ek_memory_stage *out, bool *over)
 {
     const ek__stop stop = {.over = p->options->over, .user = p->options->user};
@@ -249,7 +248,7 @@ static ek_status describe_kinds(const predictor *p, ek_memory *out)
     return status;
 }
 
-/* ---- all of it ---- */
+/* ---- the whole ---- */
 
 static void compare_with_limit(const predictor *p, ek_memory *out)
 {

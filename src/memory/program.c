@@ -1,9 +1,9 @@
-/* Compiling a layer's graph into the order in which its buffers come and go: forward, recomputation and gradients are
- * written down as steps that make and touch buffers (recorder.h), from which lifetimes follow. So what is kept is what
- * the backward steps touch, and no rule about it is needed besides which operators are recomputed. Recomputation is
- * lazy, as a framework's graph runs it: just before the first gradient that reads the result; only layers recomputed
- * whole run forward again at once. Communication runs in line: buffers that overlapped communication would hold longer
- * are not modelled. */
+/* Compiles a layer's graph into the order in which its buffers are taken and released. Forward, recomputation and
+ * gradients are recorded as steps that make and use buffers (recorder.h), which determine their lifetimes. So the saved
+ * activations are the buffers that backward steps use, and the only input is the set of recomputed operators.
+ * Recomputation is lazy, as in a framework's graph: just before the first gradient that reads the result; only layers
+ * recomputed whole run forward again at once. Communication runs inline: buffers held longer by overlapped
+ * communication are not modelled. */
 #include "memory/program.h"
 
 #include <assert.h>
@@ -19,16 +19,16 @@ typedef struct compiler {
     bool split;
     ek__recorder *r;
     bool kept[EK__MAX_TENSORS];       /* storages, from forward on */
-    bool again[EK__MAX_TENSORS];      /* those that a whole recomputation brings back for the rest of backward */
-    int last_reader[EK__MAX_TENSORS]; /* operator that reads a storage last, forward; -1: none */
-    int version[EK__MAX_TENSORS];     /* buffer with a storage's bytes at the moment; -1: none */
+    bool again[EK__MAX_TENSORS];      /* those that a whole recomputation restores for the rest of backward */
+    int last_reader[EK__MAX_TENSORS]; /* last operator that reads a storage, forward; -1: none */
+    int version[EK__MAX_TENSORS];     /* buffer that currently has a storage's bytes; -1: none */
     int gradient[EK__MAX_TENSORS];    /* buffer with a tensor's gradient so far; -1: none */
     bool consumed[EK__MAX_TENSORS];   /* some operator reads it */
-    int cast[EK__MAX_OPS];            /* weight in compute type that stays from forward to backward; -1: none */
+    int cast[EK__MAX_OPS];            /* weight in compute type kept from forward to backward; -1: none */
     int gathered[EK__MAX_PARAMETERS]; /* weight gathered in the current part; -1: not yet */
-    int summed[EK__MAX_PARAMETERS];   /* gradient that stays to the end of the step; -1: none yet */
+    int summed[EK__MAX_PARAMETERS];   /* gradient kept to the end of the step; -1: none yet */
     int whole[EK__MAX_PARAMETERS];    /* gradient that waits for the layer's others to be reduced; -1: none */
-    int n_deferred;                   /* gradients of weights that run apart */
+    int n_deferred;                   /* weight gradients that run separately */
     struct {
         int op, gradient;
     } deferred[EK__MAX_OPS * EK__MAX_OUT];
@@ -68,7 +68,7 @@ static void take_gathered(compiler *c, const ek__op *op, const ek__parameter *we
     c->gathered[op->parameter] = ek__record_take(c->r, weight->elements * bytes, op->path, "gathered weight");
 }
 
-/* What multiplying with a weight needs besides the stored one. */
+/* The buffers that a multiplication with a weight needs in addition to the stored one. */
 static void take_weight(compiler *c, int o)
 {
     const ek__op *op = &c->graph->op[o];
@@ -93,13 +93,13 @@ static void take_weight(compiler *c, int o)
         c->cast[o] = buffer;
 }
 
-/* Bytes of an element of a weight's gradient that stays: those of the stored weight. */
+/* Bytes of an element of a kept weight gradient: those of the stored weight. */
 static int64_t staying_bytes(const ek_job *job, const ek__parameter *weight)
 {
     return ek__state_bytes(job, weight, job->states.weight);
 }
 
-/* Are a layer's gradients reduced together, at the end of its backward pass, and made as tensors of their own? */
+/* Are a layer's gradients reduced together, at the end of its backward pass, and made as separate tensors? */
 static bool waits_for_layer(const ek_job *job, const ek__parameter *weight)
 {
     bool shared = job->states.shard_weight || job->states.shard_gradient;
@@ -107,7 +107,7 @@ static bool waits_for_layer(const ek_job *job, const ek__parameter *weight)
            ek__parameter_shards(job, weight) > 1;
 }
 
-/* The shards of the gradients that waited. The buffer they are reduced in is the stage's. */
+/* The shards of the waiting gradients. The buffer for reducing them belongs to the stage. */
 static void scatter_gradients(compiler *c)
 {
     bool any = false;
@@ -138,7 +138,7 @@ static void end_part(compiler *c)
     }
 }
 
-/* The gradient of a weight in the current step, and in one of its own the cast to the type it is summed in. */
+/* The gradient of a weight in the current step, and in a separate step the cast to the type of the sum. */
 static void take_weight_gradient(compiler *c, int o)
 {
     const ek__op *op = &c->graph->op[o];
@@ -153,12 +153,12 @@ static void take_weight_gradient(compiler *c, int o)
         return;
     }
     int64_t type = summed ? ek__state_bytes(job, weight, job->states.gradient) : staying_bytes(job, weight);
-    /* Who shares the weight gets its part of the gradient as soon as there is one. */
+    /* Ranks that share the weight get their part of the gradient as soon as it exists. */
     bool scattered = job->states.shard_gradient || job->states.shard_weight;
     int64_t shards = !summed && scattered ? ek__parameter_shards(job, weight) : 1;
     bool stays = !summed && c->summed[op->parameter] < 0;
     int gradient = -1, result = -1;
-    /* Lookups and norms have gradients as any other. */
+    /* Lookups and norms have gradients like any other operator. */
     if (!job->rules.weight_gradient_fused || op->kind != EK__OP_MATMUL)
         result = gradient = ek__record_take(c->r, weight->elements * own, op->path, "gradient of weight");
     if (stays && (gradient < 0 || own != type || shards > 1)) {
@@ -205,7 +205,7 @@ static void take_output(compiler *c, const ek__op *op, int tensor, bool border)
                             c->graph->tensor[storage].name);
 }
 
-/* One operator runs. @param kept  storages that may not be written over; NULL: none may
+/* One operator runs. @param kept storages that must not be overwritten; NULL: none may be
  * @param border  its output may be the layer's */
 static void run_op(compiler *c, int o, const bool *kept, bool border)
 {
@@ -259,7 +259,7 @@ static void forward(compiler *c)
 
 /* ---- recomputation ---- */
 
-/* Run forward what the backward pass needs and the first pass did not keep. */
+/* Run forward the operators with results that the backward pass needs and the first pass did not save. */
 static void forward_again(compiler *c)
 {
     const ek__graph *graph = c->graph;
@@ -293,7 +293,7 @@ static void mark_missing(const compiler *c, int storage, bool *run)
         mark_missing(c, storage_of(c->graph, c->graph->op[o].in[i]), run);
 }
 
-/* Bring back what an operator's gradient reads. */
+/* Restore the inputs of an operator's gradient. */
 static void recompute_for(compiler *c, const ek__op *op)
 {
     bool run[EK__MAX_OPS] = {false};
@@ -312,7 +312,7 @@ static bool wants_gradient(const ek__graph *graph, int tensor)
     return !t->no_gradient && (t->producer >= 0 || tensor == graph->input);
 }
 
-/* A tensor that nothing reads is an end of the model, as a loss is: its gradient needs no bytes. */
+/* A tensor without readers is an output of the model, such as a loss: its gradient needs no bytes. */
 static bool is_end(const compiler *c, int tensor)
 {
     return !c->consumed[tensor] && tensor != c->graph->output && !c->graph->tensor[tensor].no_gradient;
@@ -323,7 +323,7 @@ static bool is_free(const compiler *c, int buffer, int holders)
     return c->r->buffer[buffer].holders == holders && !c->r->buffer[buffer].for_weight;
 }
 
-/* `buffer` is (a part of) the gradient of a tensor. It is written to only where it is nothing else. */
+/* `buffer` is (a part of) the gradient of a tensor. It is written to only if it has no other use. */
 static void give_gradient(compiler *c, int o, int tensor, int buffer)
 {
     int before = c->gradient[tensor], result = buffer;
@@ -343,7 +343,7 @@ static void give_gradient(compiler *c, int o, int tensor, int buffer)
     c->r->buffer[result].holders++;
 }
 
-/* The gradient of an operator's outputs is no longer theirs. @return the first one's buffer, -1 without any */
+/* Detach the gradient of an operator's outputs. @return the first one's buffer, -1 without any */
 static int drop_outputs(compiler *c, const ek__op *op)
 {
     int first = -1;
@@ -359,7 +359,7 @@ static int drop_outputs(compiler *c, const ek__op *op)
     return first;
 }
 
-/* Does an operator hand its output's gradient on to each input that wants one, as it is? Sums do, and views. */
+/* Does an operator pass its output's gradient unchanged to each input that needs one? Sums and views do. */
 static bool hands_on(const compiler *c, const ek__op *op)
 {
     if (op->n_out != 1 || op->n_needs > 0 || op->parameter >= 0 || op->n_in < 1)
@@ -374,8 +374,8 @@ static bool hands_on(const compiler *c, const ek__op *op)
     return op->kind == EK__OP_ELEMENTWISE && op->n_in > 1 && n == op->n_in;
 }
 
-/* Inputs without a gradient share the buffer; then it is added to those that have one, the last of which may take it
- * over. */
+/* Inputs without a gradient share the buffer; then it is added to those that have one; the last of these may reuse
+ * it. */
 static void hand_on(compiler *c, int o)
 {
     const ek__op *op = &c->graph->op[o];
@@ -403,7 +403,7 @@ static bool is_deferred(const compiler *c, const ek__op *op)
     return c->split && op->parameter >= 0 && (op->kind == EK__OP_MATMUL || op->kind == EK__OP_LOOKUP);
 }
 
-/* All that a gradient reads is there by then, unless nothing in the layer makes it. */
+/* All inputs of a gradient exist by then, unless nothing in the layer makes them. */
 static void use_needs(compiler *c, const ek__op *op)
 {
     for (int i = 0; i < op->n_needs; i++) {
@@ -413,7 +413,7 @@ static void use_needs(compiler *c, const ek__op *op)
     }
 }
 
-/* Its gradient is put down for the part of the weights; what that reads is not to be written over. */
+/* Defer its gradient to the weight-gradient part; its inputs must not be overwritten. */
 static void defer(compiler *c, int o)
 {
     const ek__op *op = &c->graph->op[o];
@@ -427,7 +427,7 @@ static void defer(compiler *c, int o)
     }
 }
 
-/* Buffers of the gradients of an operator's inputs, [n_in]; -1 where there is none. */
+/* Buffers of the gradients of an operator's inputs, [n_in]; -1 if there is none. */
 static void take_input_gradients(compiler *c, const ek__op *op, int *taken)
 {
     for (int i = 0; i < op->n_in; i++) {
@@ -450,7 +450,7 @@ static void take_input_gradients(compiler *c, const ek__op *op, int *taken)
     }
 }
 
-/* What an operator's gradient reads, in the current step. */
+/* Use the inputs of an operator's gradient in the current step. */
 static void use_gradients(compiler *c, const ek__op *op)
 {
     use_needs(c, op);
@@ -458,7 +458,7 @@ static void use_gradients(compiler *c, const ek__op *op)
         ek__record_use(c->r, c->gradient[op->out[i]]);
 }
 
-/* The gradient of a weight is a matmul of its own behind that of the input, which is then there. */
+/* The gradient of a weight is a separate matmul after that of the input, which then exists. */
 static void weight_step(compiler *c, int o, const int *taken, bool wants_input)
 {
     const ek__op *op = &c->graph->op[o];
@@ -512,7 +512,7 @@ static void backward_op(compiler *c, int o)
         backward_step(c, o, wants_input);
 }
 
-/* The gradient of the layer's input becomes the border: the buffer it is in, where it is in one of its own. */
+/* The gradient of the layer's input becomes the border: its own buffer, if it has one. */
 static void hand_over(compiler *c)
 {
     ek__recorder *r = c->r;
@@ -552,7 +552,7 @@ static void backward(compiler *c, bool again)
     end_part(c);
 }
 
-/* In the order in which the gradients of their inputs ran. */
+/* In the order of the gradients of their inputs. */
 static void weight_gradients(compiler *c)
 {
     assert(c->split && c->r->part == EK_BACKWARD);
@@ -603,7 +603,7 @@ static void begin(compiler *c, const ek_job *job, const ek__graph *graph, int64_
     ek__record_begin(c->r, border_bytes);
 }
 
-/* What stays: of a layer recomputed whole, from the first pass and behind the second one. */
+/* The remaining buffers: for a layer recomputed whole, from the first pass and after the second one. */
 static void find_kept(compiler *c, const bool *recomputed, ek__hold hold)
 {
     if (hold == EK__HOLD_NEEDED || hold == EK__HOLD_INPUT)
@@ -615,8 +615,8 @@ static void find_kept(compiler *c, const bool *recomputed, ek__hold hold)
     }
 }
 
-/* Does a whole pass give back what it took? OUTPUT and INPUT_GRADIENT are handed on, INPUT and OUTPUT_GRADIENT were
- * handed over; gradients of weights that stay are not counted in the profiles of later micro-batches. For asserts. */
+/* Does a whole pass release everything it took? OUTPUT and INPUT_GRADIENT are passed on, INPUT and OUTPUT_GRADIENT were
+ * received; kept weight gradients are not counted in the profiles of later micro-batches. For asserts. */
 __attribute__((unused)) static bool is_balanced(const ek__program *program)
 {
     const ek__buffer *b = program->buffer;
@@ -635,7 +635,7 @@ ek_status ek__program_compile(const ek_job *job, const ek__graph *graph, const b
 {
     assert(ek__graph_is_valid(graph) && border_bytes >= 0);
     compiler *c = ek__alloc(1, sizeof *c);
-    /* Not cleared: what is used of its arrays is written first, and they are large. */
+    /* Not cleared: its arrays are written before use, and they are large. */
     ek__recorder *r = malloc(sizeof *r);
     ek_status status = EK_OK;
     if (!c || !r) {

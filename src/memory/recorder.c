@@ -1,6 +1,6 @@
-/* From recorded steps to events: lifetimes are known once all steps are, so one sort by step gives the order in which
- * buffers come and go, and a running sum the profile of each part. All that a step takes is taken before it gives
- * anything back, as an operator's inputs and outputs are alive while it runs. */
+/* Turns recorded steps into events. Lifetimes are known after all steps, so one sort by step gives the order in which
+ * buffers are taken and released, and a running sum gives the profile of each part. A step takes all its buffers before
+ * it releases any, since an operator's inputs and outputs are alive while it runs. */
 #include "memory/recorder.h"
 
 #include <assert.h>
@@ -70,7 +70,7 @@ static ek__buffer_class class_of(const ek__recorder *r, int b)
         return EK__CLASS_BORDER;
     if (buffer->stays)
         return EK__CLASS_GRADIENT;
-    /* One without a life was renamed to a border. */
+    /* A buffer without a lifetime was renamed to a border. */
     bool later = buffer->last >= 0 && r->step_part[buffer->last] > buffer->part;
     return later ? EK__CLASS_KEPT : EK__CLASS_TRANSIENT;
 }
@@ -92,20 +92,20 @@ int64_t ek__kept_bytes(const ek_job *job, int64_t bytes)
     return scaled(job, bytes, EK__N_BORDERS, EK__CLASS_KEPT);
 }
 
-/* Events of one step are put down at `at`. Buffers that start a step or end with it are chained in lists. */
+/* Write the events of one step at `at`. Buffers that start or end at a step are chained in lists. */
 typedef struct lists {
     int begin[EK__MAX_STEPS], end[EK__MAX_STEPS]; /* first buffer; -1: none */
     int next_begin[EK__MAX_BUFFERS], next_end[EK__MAX_BUFFERS];
 } lists;
 
-/* Buffers without bytes are left out, but for borders: an event for them would only cost time. */
+/* Buffers without bytes are omitted, except for borders: events for them would only cost time. */
 static void make_lists(const ek__recorder *r, const ek__program *program, lists *l)
 {
     for (int s = 0; s < r->n_steps; s++)
         l->begin[s] = l->end[s] = -1;
     for (int b = r->n_buffers - 1; b >= 0; b--) {
         const ek__recorded *buffer = &r->buffer[b];
-        assert(buffer->last >= buffer->taken); /* given back after it is taken */
+        assert(buffer->last >= buffer->taken); /* released after it is taken */
         if (program->buffer[b].bytes == 0 && b >= EK__N_BORDERS)
             continue;
         if (buffer->taken >= 0) {
@@ -156,7 +156,7 @@ static ek__profile_of_part profile_of(const ek__program *program, int part, bool
     return profile;
 }
 
-/* What is left behind the forward part, but for OUTPUT, which is the next layer's. */
+/* The bytes kept after the forward part, except OUTPUT, which belongs to the next layer. */
 static int64_t kept_of(const ek__recorder *r, const ek__program *program)
 {
     int64_t kept = 0;
@@ -170,7 +170,7 @@ static int64_t kept_of(const ek__recorder *r, const ek__program *program)
     return kept;
 }
 
-/* One allocation for a program and its arrays, so that freeing it is one call and copying it is not needed. */
+/* One allocation for a program and its arrays, so that freeing it is one call and no copy is needed. */
 static ek__program *new_program(const ek__recorder *r)
 {
     size_t n = (size_t)r->n_buffers, most = 2 * n;
@@ -193,7 +193,7 @@ ek_status ek__record_finish(const ek__recorder *r, const ek_job *job, const ek__
                             ek_error *err)
 {
     ek__program *program = new_program(r);
-    lists *l = malloc(sizeof *l); /* make_lists() writes what is read */
+    lists *l = malloc(sizeof *l); /* make_lists() writes all entries that are read */
     if (!program || !l) {
         free(program);
         free(l);

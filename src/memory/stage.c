@@ -1,4 +1,4 @@
-/* Which chunks of the plan a stage holds. */
+/* Maps the chunks of a plan to stages. */
 #include <assert.h>
 
 #include "memory/program.h"

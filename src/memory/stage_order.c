@@ -1,5 +1,5 @@
-/* The order of every stage's blocks. The schedule's own lists, laid out once so that an order which deadlocks or does
- * not fit the shape is refused with the reason; orders that are made for times are made for equal chunks. */
+/* Builds the order of every stage's blocks from the schedule's lists, with one timeline to reject an order that
+ * deadlocks or does not fit the shape; orders that depend on times are made for equal chunks. */
 #include <assert.h>
 
 #include "base/error.h"
@@ -26,7 +26,7 @@ ek_status ek__job_order(const ek_job *job, ek_block **out, size_t *per_stage, ek
         return status;
     size_t n = order->n_blocks;
     assert(n >= 1 && n % (size_t)shape.n_stages == 0);
-    *out = order->blocks; /* the order is gone right after */
+    *out = order->blocks; /* the order is freed right after */
     *per_stage = n / (size_t)shape.n_stages;
     order->blocks = NULL;
     ek_order_free(order);

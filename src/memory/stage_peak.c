@@ -1,7 +1,7 @@
-/* The peak of a stage: profiles of whole blocks, known once for each chunk, are added up along the stage's order, so
- * the walk is one addition and one comparison a block. What is alive there follows from counts alone: how many
- * micro-batches of each chunk are behind their forward pass, or between backward and weight gradient, and how far the
- * running block has come. Only the running entry's events are gone through one by one. */
+/* Finds the peak of a stage. Profiles of whole blocks, computed once for each chunk, are added up along the stage's
+ * order, so the walk is one addition and one comparison per block. The live buffers follow from counts: the
+ * micro-batches of each chunk after their forward pass, or between backward and weight gradient, and the progress of
+ * the running block. Only the running entry's events are replayed one by one. */
 #include "memory/stage_peak.h"
 
 #include <assert.h>
@@ -31,7 +31,7 @@ const ek__profile_of_part *ek__stage_walk_next(ek__stage_walk *walk, const ek_bl
     return profile;
 }
 
-/* Gradients of weights that the blocks so far have left for the rest of the step. For asserts. */
+/* Weight gradients that the blocks so far keep for the rest of the step. For asserts. */
 __attribute__((unused)) static int64_t staying(const ek__stage_walk *walk)
 {
     int64_t bytes = 0;
@@ -56,9 +56,9 @@ ek__peak ek__stage_peak(const ek_job *job, const ek__job_programs *programs, int
     return peak;
 }
 
-/* ---- what is alive ---- */
+/* ---- live buffers ---- */
 
-/* How far the micro-batches of a chunk are when a block runs. */
+/* The progress of a chunk's micro-batches when a block runs. */
 typedef struct progress {
     int64_t started[EK_N_BLOCK_KINDS], done[EK_N_BLOCK_KINDS];
 } progress;
@@ -67,7 +67,7 @@ typedef struct collector {
     const ek_job *job;
     const ek__job_programs *programs;
     ek__alive_list *list;
-    int *count; /* [buffers of the largest program] of the program at hand */
+    int *count; /* [buffers of the largest program] of the current program */
     int *again; /* likewise: taken by running forward again with a group of layers */
     ek_error *err;
 } collector;
@@ -101,7 +101,7 @@ static ek_status put(collector *c, const ek__buffer *buffer, int64_t count, ek_m
     return EK_OK;
 }
 
-/* Replay events of a part into c->count. Weights' gradients that stay are counted apart. */
+/* Replay events of a part into c->count. Kept weight gradients are counted separately. */
 static void replay(const ek__program *program, int part, int n_events, int *count)
 {
     assert(n_events >= 0 && n_events <= program->n_events[part]);
@@ -112,8 +112,8 @@ static void replay(const ek__program *program, int part, int n_events, int *coun
     }
 }
 
-/* Layers that are recomputed as a group run another program in the backward block than in the forward block. What that
- * takes when it runs forward is recomputed, but for the group's own input. @return is it such a program? */
+/* Layers recomputed as a group run a different program in the backward block than in the forward block. The buffers it
+ * takes in its forward part are recomputed, except for the group's own input. @return whether it is such a program */
 static bool mark_again(collector *c, const ek__chunk_programs *chunk, const ek__run *run)
 {
     const ek__program *program = run->program, *forward = chunk->run[EK_FORWARD][run->entry].program;
@@ -127,7 +127,7 @@ static bool mark_again(collector *c, const ek__chunk_programs *chunk, const ek__
     return true;
 }
 
-/* How far a program has come. Tensors at the border count where they are read: INPUT and OUTPUT_GRADIENT; OUTPUT and
+/* The progress of a program. Tensors at the border count where they are read: INPUT and OUTPUT_GRADIENT; OUTPUT and
  * INPUT_GRADIENT only while the program itself runs. */
 typedef struct state {
     int parts_done; /* forward; backward; all */
@@ -160,7 +160,7 @@ static ek_status put_state(collector *c, const ek__chunk_programs *chunk, const 
     return status;
 }
 
-/* A chunk's micro-batches behind their forward pass (1), or behind backward with the weights' gradients to come (2). */
+/* A chunk's micro-batches after their forward pass (1), or after backward with pending weight gradients (2). */
 static ek_status put_chunk(collector *c, const ek__chunk_programs *chunk, int parts_done, int64_t times)
 {
     ek_status status = EK_OK;
@@ -179,7 +179,8 @@ static int64_t n_copies(const ek_job *job)
     return job->parallel.n_batch_interleave > 1 ? job->parallel.n_batch_interleave : 1;
 }
 
-/* Index of the last run of a block before run r that left an entry's buffers as they are; -1: none has touched it. */
+/* Index of the last run of a block before run r that left an entry's buffers in their state; -1: none has changed
+ * it. */
 static int last_run(const ek__chunk_programs *chunk, int kind, int entry, int r)
 {
     while (--r >= 0 && chunk->run[kind][r].entry != entry)
@@ -187,7 +188,7 @@ static int last_run(const ek__chunk_programs *chunk, int kind, int entry, int r)
     return r;
 }
 
-/* Entries of the running block but for the one that runs. */
+/* Entries of the running block except the running one. */
 static ek_status put_others(collector *c, const ek__chunk_programs *chunk, int kind, int running)
 {
     ek_status status = EK_OK;
@@ -204,8 +205,8 @@ static ek_status put_others(collector *c, const ek__chunk_programs *chunk, int k
     return status;
 }
 
-/* Border tensors of the running block that its entries do not count: of copies that wait for it, or are through, where
- * chunks hand over on the same stage; the gradient behind layers that run forward again as a group. */
+/* Border tensors of the running block that its entries do not count: of waiting or finished copies, if chunks pass
+ * tensors on the same stage; the gradient after layers that run forward again as a group. */
 static ek_status put_border(collector *c, const ek__chunk_programs *chunk, int kind, int64_t through, int64_t waiting,
                             bool again)
 {
@@ -223,7 +224,7 @@ static ek_status put_border(collector *c, const ek__chunk_programs *chunk, int k
     return EK_OK;
 }
 
-/* The running block: copies that are through it, the one that runs, and those that wait. */
+/* The running block: finished copies, the running one, and waiting ones. */
 static ek_status put_running(collector *c, const ek__chunk_programs *chunk, int kind, const ek__peak *peak)
 {
     int64_t copies = n_copies(c->job), n = chunk->n_runs[kind], run_at = peak->run > 0 ? peak->run : 0;
@@ -251,7 +252,7 @@ static ek_status put_running(collector *c, const ek__chunk_programs *chunk, int 
     return status ? status : put_state(c, chunk, run, (state){run->part, event + 1}, 1);
 }
 
-/* Weights' gradients without a buffer: those of parts that have run, and in a part's first run those taken so far. */
+/* Weights' gradients without a buffer: those of finished parts, and in a part's first run those taken so far. */
 static ek_status put_gradients(collector *c, const ek__chunk_programs *chunk, int kind, int64_t done,
                                const ek__peak *running)
 {

@@ -1,4 +1,4 @@
-/* memory/stage_peak.h - the most bytes that are alive on a stage at once, and what they are. */
+/* memory/stage_peak.h - computes the peak of live bytes on a stage, and its buffers. */
 #ifndef EK_MEMORY_STAGE_PEAK_H
 #define EK_MEMORY_STAGE_PEAK_H
 
@@ -6,28 +6,28 @@
 #include "evenkeel/memory.h"
 #include "memory/program.h"
 
-/* A stage's blocks gone through in order: the bytes that they hold above what is there for the whole step, never
- * negative. A block comes behind those that it waits for. */
+/* A walk over a stage's blocks in order: the bytes they hold above the persistent ones, never negative. A block comes
+ * after those that it waits for. */
 typedef struct ek__stage_walk {
     const ek__chunk_programs *chunk[EK_MAX_CHUNKS];
     bool ran[EK_MAX_CHUNKS][EK_N_BLOCK_KINDS];
-    int64_t now; /* behind the last block */
+    int64_t now; /* after the last block */
     bool first;  /* the last block was the first of its kind of its chunk */
 } ek__stage_walk;
 ek__stage_walk ek__stage_walk_begin(const ek_job *job, const ek__job_programs *programs, int stage);
 /* The next block: its profile from the bytes before it, which are `now` less the profile's end. */
 const ek__profile_of_part *ek__stage_walk_next(ek__stage_walk *walk, const ek_block *block);
 
-/* Where a stage's peak is. */
+/* The place of a stage's peak. */
 typedef struct ek__peak {
-    int64_t bytes; /* above what is there for the whole step */
-    size_t block;  /* of the stage's list; its number of blocks when nothing ever runs */
-    int run;       /* copies times runs of the block count on; behind the last: none is running */
-    bool first;    /* the block is the first of its kind of its chunk, and takes weights' gradients that stay */
+    int64_t bytes; /* above the persistent bytes */
+    size_t block;  /* of the stage's list; its number of blocks if nothing runs at the peak */
+    int run;       /* run, counted over all copies of the block; after the last: none is running */
+    bool first;    /* the block is the first of its kind of its chunk, and takes kept weight gradients */
 } ek__peak;
 
-/* @param blocks  [n_blocks] all of the stage's, in running order, so that what they take they give back but for
- *                gradients of weights that stay. O(blocks). No allocation. */
+/* @param blocks  [n_blocks] all of the stage's, in running order, so that they release everything they take, except
+ *                kept weight gradients. O(blocks). No allocation. */
 ek__peak ek__stage_peak(const ek_job *job, const ek__job_programs *programs, int stage, const ek_block *blocks,
                         size_t n_blocks);
 
@@ -44,13 +44,12 @@ typedef struct ek__alive_list {
     ek__alive *alive;
     int64_t masks;        /* micro-batches' attention masks */
     double micro_batches; /* (chunk, micro-batch) pairs over v */
-    const char *op;       /* path of the operator that runs; "" when none does */
+    const char *op;       /* path of the running operator; "" when none runs */
     int layer;
 } ek__alive_list;
 
-/* What is alive at a peak of ek__stage_peak(), one entry for each buffer of each program, their bytes and the masks' as
- * many as the peak's. The list is empty before; the caller frees list->alive. O(blocks + runs of
- * a stage x events). */
+/* The live buffers at a peak of ek__stage_peak(), one entry for each buffer of each program; with the masks they add up
+ * to the peak. The list must be empty; the caller frees list->alive. O(blocks + runs of a stage x events). */
 ek_status ek__stage_alive(const ek_job *job, const ek__job_programs *programs, int stage, const ek_block *blocks,
                           const ek__peak *peak, ek__alive_list *list, ek_error *err);
 

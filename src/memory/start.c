@@ -1,17 +1,17 @@
-/* The requests of a Megatron job around its first step. Sources, read: get_model and setup_model_and_optimizer of
+/* Lists the requests of a Megatron job around its first step. Sources: get_model and setup_model_and_optimizer of
  * training.py, _ParamAndGradBuffer, DistributedOptimizer and its fp32 shards, FusedAdam of TransformerEngine (moments
  * are made when it first steps), get_dummy_wgrad of TransformerEngine.
  *
  *   weights      one tensor for each; those of experts one for each expert
  *   buffers      with the distributed optimizer all weights of one kind (experts, others) in one tensor, to which the
  *                modules' weights move; the gradients of each kind in one tensor
- *   copies       of weights in 8 bits, made in the first forward pass: asked for before it, one tensor for each
+ *   copies       of weights in 8 bits, made in the first forward pass: requested before it, one tensor for each
  *   masters      the buffer in reverse order of the modules is cut into as many parts as there are ranks; a rank has
  *                fp32 copies of the weights that its part covers, whole or cut
- *   moments      of these copies, two tensors each, which fall into what the first step left free
+ *   moments      of these copies, two tensors each, which use the memory that the first step left free
  *
- * Ranks differ in which weights their parts cut, and so in what they reserve: of four layers of Llama-3 405B on two
- * stages, four ranks each, one reserves 5 % more than another. */
+ * Ranks differ in the weights that their parts cut, and so in their reserved memory: of four layers of Llama-3 405B on
+ * two stages, four ranks each, one reserves 5 % more than another. */
 #include "memory/start.h"
 
 #include <assert.h>
@@ -135,7 +135,7 @@ static ek_status ask_buffers(starter *s, bool experts)
     return status ? status : ask(s, EK__START_BUFFERS, gradients);
 }
 
-/* fp32 copies come first, where there are any; the moments share what is left. */
+/* fp32 copies come first, if there are any; the moments share the rest. */
 static ek_status ask_states(starter *s, int64_t elements)
 {
     int64_t bytes = s->job->run.offload_optimizer ? 0 : s->job->states.optimizer,
@@ -148,7 +148,7 @@ static ek_status ask_states(starter *s, int64_t elements)
     return status;
 }
 
-/* What the rank's part of the buffer covers. */
+/* The part of the buffer that the rank covers. */
 static ek_status ask_part(starter *s, bool experts)
 {
     int64_t all = 0, ranks = 1, at = 0;

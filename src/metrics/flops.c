@@ -1,8 +1,8 @@
-/* FLOPs of a token, term by term, from a job's shapes: every matrix product in closed form, so that each figure can be
- * checked with a pencil. A multiplication and an addition count two; backward counts twice forward. Left out, as
- * everywhere: lookups, norms, softmax, activations, biases, the products that flash attention makes again inside its
- * backward pass. Not handled: experts with a capacity limit drop tokens or pad; the count is of top_k experts a token.
- * What is recomputed comes from the layers' graphs (recomputed.c). */
+/* Counts the FLOPs of a token, term by term, from a job's shapes: every matrix product in closed form, so that each
+ * figure can be checked by hand. A multiplication and an addition count two; backward counts twice forward. Excluded,
+ * as usual: lookups, norms, softmax, activations, biases, and the products that flash attention repeats inside its
+ * backward pass. Not handled: experts with a capacity limit, which drop tokens or pad; the count is of top_k experts
+ * per token. Recomputation comes from the layers' graphs (recomputed.c). */
 #include <math.h>
 #include <stdio.h>
 #include <string.h>
@@ -26,7 +26,7 @@ static const char *const term_name[EK__N_TERMS] = {
     [EK__TERM_HEAD] = "head",
 };
 
-/* Share of the score matrix that counts. */
+/* The counted share of the score matrix. */
 static double score_share(ek_attention_count attention)
 {
     static const double share[] = {[EK_ATTENTION_CAUSAL] = 0.5, [EK_ATTENTION_FULL] = 1, [EK_ATTENTION_NONE] = 0};
@@ -72,7 +72,7 @@ static double each(const ek_job *job, ek__term term, double a)
     }
 }
 
-/* The same in the letters of docs/models.md: which of a term's formulas. */
+/* The same as a formula in the letters of docs/models.md. */
 static int formula_variant(const ek_job_model *m, ek__term term, ek_attention_count attention)
 {
     if (term == EK__TERM_QKV)
@@ -99,7 +99,7 @@ static const char *const formulas[EK__N_TERMS][3] = {
     [EK__TERM_HEAD] = {"2 H V", "(1 + Lp) * 2 H V"},
 };
 
-/* Does a layer of the kind have the term? A prediction layer holds a decoder, with experts where the model has any. */
+/* Does a layer of the kind have the term? A prediction layer contains a decoder, with experts if the model has any. */
 static bool has_term(const ek_job_model *m, ek__graph_kind kind, ek__term term)
 {
     bool decoder = kind == EK__GRAPH_DENSE || kind == EK__GRAPH_EXPERTS || kind == EK__GRAPH_PREDICTION;

@@ -1,6 +1,6 @@
-/* Fields of a log's line by their names. Nothing is copied or scanned with a pattern: a line may hold another process's
- * line, colours or a carriage return, and its end may be missing, so a record is what stands between two openings, and
- * a number that touches the end of the bytes is not believed. */
+/* Reads fields of a log's line by their names. Nothing is copied or matched with a pattern: a line may contain another
+ * process's line, colours or a carriage return, and its end may be missing, so a record is the text between two
+ * openings, and a number at the end of the bytes is ignored. */
 #include <ctype.h>
 #include <math.h>
 #include <stdlib.h>
@@ -11,7 +11,7 @@
 
 enum { MAX_NUMBER = 40, ESCAPE = 0x1b };
 
-/* Behind blanks and colour codes. */
+/* The place after blanks and colour codes. */
 static const unsigned char *skip(const unsigned char *s, const unsigned char *end)
 {
     for (;;) {
@@ -38,7 +38,7 @@ static const unsigned char *find(const unsigned char *from, const unsigned char 
     return NULL;
 }
 
-/* The next `opening` with a digit behind it. */
+/* The next `opening` followed by a digit. */
 static const unsigned char *find_opening(const unsigned char *from, const unsigned char *end, const char *opening)
 {
     size_t n = strlen(opening);

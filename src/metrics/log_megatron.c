@@ -1,12 +1,12 @@
-/* Steps as Megatron-LM and what is built on it (MindSpeed-LLM, MindSpeed-Core-MS) print them:
+/* Reads the steps in logs of Megatron-LM and its derivatives (MindSpeed-LLM, MindSpeed-Core-MS). The form:
  *
  *   iteration       20/  500000 | consumed samples:  5120 | elapsed time per iteration (ms): 11532.1 |
  *       throughput per GPU (TFLOP/s/GPU): 143.2 | learning rate: ... | global batch size:   256 | lm loss: 6.1E+00 |
  *       loss scale: 1.0 | ... | number of skipped iterations:   0 | number of nan iterations:   0 |      (one line)
  *   [Rank 0] (after 20 iterations) memory (MB) | allocated: 7253.7 | max allocated: 7959.9 | reserved: ...
  *
- * and the list of arguments in front ("  seq_length ........ 4096"). A line's time is the mean of the iterations since
- * the line before. An interval in which an iteration was skipped counts as skipped. */
+ * and the list of arguments before them (" seq_length ........ 4096"). A line's time is the mean of the iterations
+ * since the previous line. An interval in which an iteration was skipped counts as skipped. */
 #include <math.h>
 #include <string.h>
 
@@ -47,7 +47,7 @@ static void read_step(const ek__hit *hit, ek__log_line *out)
     *out = (ek__log_line){.said = EK__SAID_STEP, .step = step};
 }
 
-/* "name ......... 4096" at the start of an argument's name: not the end of another, as decoder_seq_length. */
+/* "name ......... 4096" at the start of an argument's name: not the end of another one, such as decoder_seq_length. */
 static void read_argument(int needle, const ek__hit *hit, ek__log_line *out)
 {
     if (hit->at > hit->start && (ek__is_alnum(hit->at[-1]) || hit->at[-1] == '_'))

@@ -1,4 +1,4 @@
-/* Steps as MindFormers prints them, of all releases since it prints "per_step_time":
+/* Reads the steps in logs of MindFormers. The form, in all releases that print "per_step_time":
  *
  *   { Epoch:[  1/  2], step:[    5/ 6500], loss: 8.314, per_step_time: 2302ms, lr: 3e-06, overflow cond: False, ...
  *       train_throughput_per_npu: 123.4T            (where the model's FLOPs are known; older releases without)
@@ -29,7 +29,7 @@ static bool is_whole(double value)
     return value >= 0 && value <= 1e12 && value == floor(value);
 }
 
-/* The epoch stands in front of the step and of the record, in the 64 bytes before it. */
+/* The epoch is before the step and the record, in the 64 bytes before it. */
 static double epoch_of(const ek__hit *hit, const ek__record *step)
 {
     enum { NEAR = 64 };
@@ -83,7 +83,7 @@ static void read_step(const ek__hit *hit, ek__log_line *out)
     *out = (ek__log_line){.said = EK__SAID_STEP, .step = step};
 }
 
-/* The number in front of the needle. */
+/* The number before the needle. */
 static void read_rate(const ek__hit *hit, ek__log_line *out)
 {
     const unsigned char *end = hit->at, *start;

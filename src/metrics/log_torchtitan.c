@@ -1,10 +1,10 @@
-/* Steps as torchtitan prints them, in one line, coloured or not:
+/* Reads the steps in logs of torchtitan. The form, in one line, coloured or not:
  *
  *   [rank0]:[titan] 2025-04-07 15:34:29,173 - root - INFO - step: 10  loss:  7.1234  grad_norm:  1.2345
  *       memory: 35.00GiB(44.22%)  tps: 6,123  tflops: 312.70  mfu: 31.61%                              (one line)
  *
- * A line has no time, but tokens/s of a device since the line before. Where a version prints the batch in front, it
- * is read, too: "..., global batch size 64, gradient accumulation steps 1, sequence length 8192, ...". */
+ * A line has no time, but tokens/s per device since the previous line. If a version prints the batch at the start, it
+ * is read too: "..., global batch size 64, gradient accumulation steps 1, sequence length 8192, ...". */
 #include <ctype.h>
 #include <math.h>
 #include <string.h>
@@ -14,7 +14,7 @@
 enum { RATE, MEMORY, BATCH, SEQUENCE };
 static const char *const needles[] = {"tps: ", "GiB(", ", global batch size ", ", sequence length ", NULL};
 
-/* "6,123": groups of three digits. NAN when there is none or it may be cut off. */
+/* "6,123": groups of three digits. NAN if there is none or it may be truncated. */
 static double grouped_number(const ek__record *r, const unsigned char *at)
 {
     double value = NAN;
@@ -52,7 +52,7 @@ static void read_step(const ek__hit *hit, ek__log_line *out)
     *out = (ek__log_line){.said = EK__SAID_STEP, .step = step};
 }
 
-/* What the allocator has reserved at most, in a line of a step. */
+/* The allocator's maximum reserved memory, in a line of a step. */
 static void read_memory(const ek__hit *hit, ek__log_line *out)
 {
     ek__record r;

@@ -1,6 +1,6 @@
-/* Throughput, MFU, HFU, linearity and bubble from what is known of a run. Each figure is one line of arithmetic; the
- * work is to fill in what follows and to refuse what contradicts itself, since a wrong number of devices looks like a
- * fine utilisation. Not handled: bubbles of unequal stages and of other schedules, which the simulator is for. */
+/* Computes throughput, MFU, HFU, linearity and bubble from the data of a run. Each figure is one line of arithmetic;
+ * most of the code derives missing values and rejects contradictions, since a wrong number of devices looks like a good
+ * utilisation. Not handled: bubbles of unequal stages and of other schedules, which the simulator computes. */
 #include <math.h>
 #include <string.h>
 
@@ -11,7 +11,7 @@
 static const char *const ek__flops_source_name[4] = {"unknown", "counted", "given", "6P"};
 const char *const *const ek_flops_source_name = ek__flops_source_name;
 
-/* Two ways to one rate that differ by more were not measured on the same run; logs round to less. */
+/* Two values of one rate that differ by more are not from the same run; rounding in logs is smaller. */
 static const double tolerance = 0.005;
 
 ek_status ek_job_count_parameters(const ek_job *job, double *all, double *active, ek_error *err)
@@ -29,7 +29,7 @@ static bool agree(double a, double b)
     return fabs(a - b) <= tolerance * fmax(fabs(a), fabs(b));
 }
 
-/* ---- what is given ---- */
+/* ---- input ---- */
 
 static ek_status check_numbers(const ek_metrics_input *in, ek_error *err)
 {
@@ -60,7 +60,7 @@ static ek_status check_numbers(const ek_metrics_input *in, ek_error *err)
     return EK_OK;
 }
 
-/* A number of the job's and the one given besides: the one that is there, or both when they agree. */
+/* A number from the job and a separately given one: the existing one, or both if they agree. */
 static ek_status settle(const char *name, double said, double of_job, const char *advice, double *out, ek_error *err)
 {
     if (given(said) && given(of_job) && !agree(said, of_job))
@@ -102,7 +102,7 @@ static ek_status settle_sizes(const ek_metrics_input *in, ek_metrics *m, ek_erro
 
 /* ---- throughput ---- */
 
-/* Samples a second, by every way there is to them. */
+/* Samples per second, from every source. */
 static ek_status find_rate(const ek_metrics_input *in, const ek_metrics *m, double *rate, ek_error *err)
 {
     const struct {
@@ -179,7 +179,7 @@ static ek_status fill_flops(const ek_metrics_input *in, ek_metrics *m, ek_error 
     return EK_OK;
 }
 
-/* Without a job the type is bf16, or fp16 on devices that have no bf16. */
+/* Without a job the type is bf16, or fp16 on devices without bf16. */
 static ek_status fill_peak(const ek_metrics_input *in, ek_metrics *m, ek_error *err)
 {
     m->peak_tflops = known(in->peak_tflops);
@@ -197,7 +197,7 @@ static ek_status fill_peak(const ek_metrics_input *in, ek_metrics *m, ek_error *
 
 /* ---- bubble ---- */
 
-/* Equal stages, one after the other, whose order fills and drains the pipeline once a step. */
+/* Equal stages in succession, in an order that fills and drains the pipeline once per step. */
 static bool has_closed_form(const ek_job *job)
 {
     if (!job || !job->schedule)

@@ -1,6 +1,6 @@
-/* Parameters of a model: the elements of its layers' graphs, built for one device, on which nothing is cut, copied or
- * padded. So whatever has a weight in the prediction of memory is counted, norms and biases too. The embedding table
- * and the head count, once where they are tied; a prediction layer shares both. */
+/* Counts the parameters of a model: the elements of its layers' graphs, built for one device, on which nothing is cut,
+ * copied or padded. So every weight of the memory prediction is counted, including norms and biases. The embedding
+ * table and the head count, once if they are tied; a prediction layer shares both. */
 #include <stdlib.h>
 
 #include "base/error.h"

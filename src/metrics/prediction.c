@@ -1,5 +1,5 @@
-/* The predicted step of a run whose settings and device are known, and its throughput and utilisation by the formulas
- * of a measured one. */
+/* Predicts the step of a run with known settings and device, and its throughput and utilisation by the formulas for a
+ * measured one. */
 #include <math.h>
 
 #include "evenkeel/metrics.h"

@@ -1,7 +1,6 @@
-/* How much of each term a job computes twice. A layer's graph knows which operators its settings recompute, so the
- * share of a term is that of its operators' FLOPs; layers with equal settings are looked at once. Products that the
- * kernel of flash attention makes again inside its own backward pass are no recomputation of the job's and are not
- * counted. */
+/* Computes the recomputed share of each term. A layer's graph has the operators that its settings recompute, so the
+ * share of a term is that of its operators' FLOPs; layers with equal settings are evaluated once. Products that the
+ * flash-attention kernel repeats inside its own backward pass are not recomputation of the job and are not counted. */
 #include <stdlib.h>
 
 #include "base/error.h"
@@ -15,13 +14,13 @@ static bool is_product(const ek__op *op)
     return op->flops > 0 && (op->kind == EK__OP_MATMUL || op->kind == EK__OP_ATTENTION);
 }
 
-/* Both products around an unfused softmax, or the fused kernel: none has a weight. */
+/* Both products around an unfused softmax, or the fused kernel: neither has a weight. */
 static bool is_attention(const ek__op *op)
 {
     return op->kind == EK__OP_ATTENTION || op->weight_flops <= 0;
 }
 
-/* Of a product behind the attention's output. */
+/* The term of a product after the attention's output. */
 static ek__term feed_forward_term(const ek__graph *graph, int i, int router)
 {
     const ek__op *op = &graph->op[i];
@@ -32,7 +31,7 @@ static ek__term feed_forward_term(const ek__graph *graph, int i, int router)
     return op->parameter >= 0 && graph->parameter[op->parameter].expert ? EK__TERM_EXPERTS : EK__TERM_SHARED;
 }
 
-/* The router stands right in front of the first routed expert; -1 in a dense layer. */
+/* The router is directly before the first routed expert; -1 in a dense layer. */
 static int find_router(const ek__graph *graph)
 {
     int last = -1;
@@ -87,7 +86,7 @@ void ek__graph_terms(const ek__graph *graph, ek__graph_kind kind, int term[EK__M
 
 /* ---- shares ---- */
 
-/* What a layer's settings recompute of each term, 0..1. */
+/* The share of each term that a layer's settings recompute, 0..1. */
 typedef struct way {
     ek__graph_kind kind;
     ek__recompute recompute;

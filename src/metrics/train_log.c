@@ -1,8 +1,8 @@
-/* Reads what a training run printed. The log is searched for a handful of texts in one pass with bounded memory, and
- * each place is handed to the framework whose text it is; only the steps are kept. Ranks print the same step one after
- * the other, and a restarted run counts from an earlier one on: a number that is among the last REMEMBERED steps is
- * another rank's line, one from further back begins a restarted run. Not handled: rates of several ranks whose lines
- * are mixed, which go to the step printed last. */
+/* Reads the log of a training run. It is searched for a few texts in one pass with bounded memory, and each hit is
+ * passed to the reader of its framework; only the steps are stored. Ranks print the same step one after the other, and
+ * a restarted run counts from an earlier one on: a number among the last REMEMBERED steps is another rank's line, an
+ * older one begins a restarted run. Not handled: rates of several ranks in mixed lines, which are assigned to the step
+ * printed last. */
 #include <errno.h>
 #include <fcntl.h>
 #include <limits.h>
@@ -207,7 +207,7 @@ void ek_train_log_clear(ek_train_log *log)
     *log = (ek_train_log){0};
 }
 
-/* ---- rates for times ---- */
+/* ---- times from rates ---- */
 
 void ek_train_log_time(ek_train_log *log, const ek_job *job)
 {
@@ -233,7 +233,7 @@ double ek_train_log_token_rate(const ek_train_log *log)
 
 /* ---- summary ---- */
 
-/* A batch that is ramped up grows from step to step: the run is what it is at the end. */
+/* A ramped-up batch grows from step to step: the final size is the run's. */
 static bool counts(const ek_train_log *log, const ek_train_log_step *step)
 {
     double batch = log->step[log->n - 1].global_batch;
@@ -250,7 +250,7 @@ static double figure(const ek_train_log_step *step, column what)
                                    : step->samples_per_second_per_device;
 }
 
-/* A figure of the steps that count, from `first` on. @return how many have it */
+/* A figure of the steps that count, from `first` on. @return the number of steps with it */
 static int gather(const ek_train_log *log, int first, column what, double *value)
 {
     int n = 0;
@@ -260,7 +260,7 @@ static int gather(const ek_train_log *log, int first, column what, double *value
     return n;
 }
 
-/* Behind the last slow one of the first steps, of at most half of them. */
+/* The step after the last slow one of the first steps, of at most half of all. */
 static int find_first(const ek_train_log *log, double limit)
 {
     int most = log->n / 2 < FIRST_STEPS ? log->n / 2 : FIRST_STEPS, first = 0;

@@ -1,13 +1,13 @@
-/* Attention with heads of queries and fewer of keys and values: projections, rotary positions, scores, projection back.
- * With flash attention scores never exist; its gradient reads q, k, v, its output and the statistics of the softmax.
- * Without, scores and probabilities are kept. Grouped means [tokens x heads] on each tensor rank: where there are fewer
- * key heads than ranks, each rank holds one. */
+/* Builds attention with fewer heads of keys and values than of queries: projections, rotary positions, scores, output
+ * projection. With flash attention scores never exist; its gradient reads q, k, v, its output and the statistics of the
+ * softmax. Without it, scores and probabilities are saved. Grouped means [tokens x heads] on each tensor rank: with
+ * fewer key heads than ranks, each rank has one. */
 #include "model/layer.h"
 
 #include <assert.h>
 #include <string.h>
 
-/* What is on one rank. */
+/* Sizes on one rank. */
 typedef struct heads {
     int64_t n, n_kv;   /* of queries; of keys */
     int64_t q, k, v;   /* width of all queries, keys, values */
@@ -34,7 +34,7 @@ static const char *path(const ek__layer_builder *b, const char *rest)
     return ek__op_path(b, EK__CELL_ATTENTION, rest);
 }
 
-/* A matrix of a family: a Linear with a primitive `matmul`, or Megatron's module that is one itself. */
+/* A matrix of a family: a Linear with a primitive `matmul`, or a module of Megatron, which is the operator itself. */
 static int build_linear(const ek__layer_builder *b, const char *cell, int x, int64_t in, int64_t out, bool bias)
 {
     bool module = b->job->family == EK_FAMILY_MEGATRON;
@@ -42,7 +42,7 @@ static int build_linear(const ek__layer_builder *b, const char *cell, int x, int
     return ek__build_reshape_out(b, cell, y);
 }
 
-/* q, k, v cut from what one matrix makes. */
+/* q, k, v cut from the output of one matrix. */
 static void build_split(const ek__layer_builder *b, int x, const heads *h, int qkv[3])
 {
     static const char *const names[] = {"q", "k", "v"};
@@ -76,7 +76,7 @@ static void build_projections(const ek__layer_builder *b, int x, const heads *h,
     }
 }
 
-/* Tokens x heads turned into heads x tokens, a copy. */
+/* Tokens x heads transposed to heads x tokens, a copy. */
 static int build_transpose(const ek__layer_builder *b, int x, const char *name)
 {
     if (!b->job->rules.token_order_copy)
@@ -94,7 +94,7 @@ static int build_head_norm(const ek__layer_builder *b, const char *rest, int x, 
     return out;
 }
 
-/* x cos + rotated(x) sin. The gradient needs the tables only, which are constants. */
+/* x cos + rotated(x) sin. The gradient needs only the tables, which are constants. */
 static int build_rotary(const ek__layer_builder *b, int x, const char *name)
 {
     ek_dtype type = b->job->types.rotary;
@@ -111,8 +111,8 @@ static int build_rotary(const ek__layer_builder *b, int x, const char *name)
     return type == b->compute ? x : ek__build_like(b, path(b, "apply_rotary_emb.cast"), name, b->compute, x);
 }
 
-/* Context parallelism: heads instead of tokens are cut inside a Ulysses group, and what is left of the group gathers
- * keys and values, or passes them round. */
+/* Context parallelism: inside a Ulysses group heads are cut instead of tokens, and the remaining ranks of the group
+ * gather keys and values or pass them in a ring. */
 static int64_t ulysses_ranks(const ek__layer_builder *b)
 {
     const ek_job_parallel *p = &b->job->parallel;
@@ -144,7 +144,7 @@ static void build_context(const ek__layer_builder *b, int qkv[3])
     }
 }
 
-/* Softmax statistics: columns of max and of sum, or one of their logarithm. */
+/* Softmax statistics: columns of max and of sum, or one with their logarithm. */
 static void add_statistics(const ek__layer_builder *b, ek__op *op, const heads *h)
 {
     int width = b->job->rules.statistics_width;
@@ -173,7 +173,7 @@ static int build_flash(const ek__layer_builder *b, const int qkv[3], const heads
     ek__op_need(g, op, out);
     add_statistics(b, op, h);
     ek__op_done(b, op);
-    /* Causal: half of the scores, of q with k and of the probabilities with v. The gradient makes the scores again. */
+    /* Causal: half of the scores, of q with k and of the probabilities with v. The gradient recomputes the scores. */
     double scores = (double)b->tokens * (double)b->job->parallel.seq_length * (double)h->n / 2;
     op->flops = 2 * scores * (double)(h->dim + h->wide);
     op->backward_flops = 2.5 * op->flops;
@@ -201,7 +201,7 @@ static int build_softmax(const ek__layer_builder *b, const char *rest, int x, ek
     return out;
 }
 
-/* Megatron scales, masks and takes the softmax in one kernel; MindFormers does each by itself, in the softmax's type.
+/* Megatron scales, masks and takes the softmax in one kernel; MindFormers runs each separately, in the softmax's type.
  */
 static int build_probabilities(const ek__layer_builder *b, int scores)
 {
@@ -230,7 +230,7 @@ static int build_tiled(const ek__layer_builder *b, int x, const heads *h, int64_
     return ek__build_elementwise(b, path(b, "tile_kv"), name, b->compute, 2, whole, x, -1, false);
 }
 
-/* Does the job's file? Patterns that were added to show what selecting would do have no place there. */
+/* Does the job's file? Patterns that were added to show the effect of a selection are not in the file. */
 static bool selects_anything(const ek_job *job)
 {
     for (int i = 0; i < job->n_patterns; i++)
@@ -250,7 +250,7 @@ static int build_scores(const ek__layer_builder *b, const int qkv[3], const head
                           square);
     x = build_probabilities(b, x);
     /* MindFormers without flash attention recomputes from the rotary positions on as soon as select_recompute is not
-     * false, whatever layers it names. */
+     * false, for any layers in it. */
     for (int i = first_rotary; !megatron && selects_anything(b->job) && i < g->n_ops; i++)
         g->op[i].always_recomputed = true;
     return build_product(b, megatron ? "core_attention.context" : "batch_matmul", "output", x, v, h, h->wide, 2, out);

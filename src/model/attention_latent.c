@@ -1,16 +1,17 @@
-/* Multi-head latent attention (DeepSeek-V2, arXiv 2405.04434): queries, keys and values come from two narrow vectors of
- * a token, made by two matrices down, normed, and widened by matrices up; a part of each query and one key shared by
- * all heads are rotated. Tensor parallelism cuts the heads, so the matrices up and the output's; those down and the
- * norms between are whole on every rank, and with sequence parallelism work on the rank's own tokens, so that only the
- * narrow vectors are gathered (DeepSeekV2Attention of MindFormers r1.5.0; Megatron-LM's MLASelfAttention).
+/* Builds multi-head latent attention (DeepSeek-V2, arXiv 2405.04434). Queries, keys and values come from two narrow
+ * vectors of a token, made by two down-projections, normed, and widened by up-projections; a part of each query and one
+ * key shared by all heads are rotated. Tensor parallelism cuts the heads, and so the up-projections and the output's
+ * matrix; the down-projections and the norms between are whole on every rank, and with sequence parallelism they work
+ * on the rank's own tokens, so that only the narrow vectors are gathered (DeepSeekV2Attention of MindFormers r1.5.0;
+ * Megatron-LM's MLASelfAttention).
  *
- * Kept, by what gradients read: the input (weights down), both narrow vectors before and after their norm (norm,
- * weights up), q and k of head_dim, v, the attention's output and statistics, the output in token order (weight of the
- * output). Rotations, concatenations and slices read nothing but constants. MindFormers gives v zeros up to head_dim
- * for its flash attention, so v and the output are kept at that width, and slices the output; Megatron's kernels take v
- * as it is. In MindFormers the part to be rotated and the rest are matrices of their own (l2q_nope_proj, l2q_pe_proj;
- * before r1.5.0 one, l2q_proj), elsewhere slices of one product. Not handled: absorbing matrices into each other, which
- * only inference does; a bias. */
+ * Saved because gradients read them: the input (down-projections), both narrow vectors before and after their norm
+ * (norm, up-projections), q and k of head_dim, v, the attention's output and statistics, the output in token order
+ * (output's weight). Rotations, concatenations and slices read only constants. MindFormers gives v zeros up to head_dim
+ * for its flash attention, so v and the output are saved at that width, and slices the output; Megatron's kernels take
+ * v without padding. In MindFormers the part to be rotated and the rest are separate matrices (l2q_nope_proj,
+ * l2q_pe_proj; before r1.5.0 one, l2q_proj), elsewhere slices of one product. Not handled: merging matrices, which only
+ * inference does; a bias. */
 #include "model/layer.h"
 
 #include <assert.h>
@@ -32,7 +33,7 @@ static int tensor_of(const latent *l, const char *name, int64_t rows, int64_t co
     return ek__add_tensor(l->b->graph, name, l->b->compute, 2, (int64_t[]){rows, columns});
 }
 
-/* Slices and concatenations: a copy of `columns` a row from x and, unless -1, y. */
+/* Slices and concatenations: a copy of `columns` per row from x and, unless -1, y. */
 static int copy(const latent *l, const char *where, const char *name, int x, int y, int64_t columns)
 {
     const int64_t dim[] = {l->tokens, columns};
@@ -44,13 +45,13 @@ static int project(const latent *l, const char *cell, int x, int64_t rows, int64
 {
     const char *at = path(l, cell);
     x = ek__build_reshape_in(l->b, at, x);
-    /* Megatron's names are of modules, MindFormers' of primitives inside cells. */
+    /* Megatron's names are those of modules, MindFormers' those of primitives inside cells. */
     const char *where = l->b->job->family == EK_FAMILY_MEGATRON ? at : ek__path_join(at, "matmul");
     int y = ek__build_matmul(l->b, where, at, x, rows, in, out, false, copies);
     return ek__build_reshape_out(l->b, at, y);
 }
 
-/* Down to `width`, on the tokens the rank has. */
+/* Down-projection to `width`, on the rank's tokens. */
 static int down(const latent *l, const char *cell, int x, int64_t width)
 {
     return project(l, cell, x, l->b->graph->tensor[x].dim[0], l->b->job->model.hidden, width, (int)l->b->t);
@@ -77,7 +78,7 @@ static int norm(const latent *l, const char *cell, int x, int64_t width)
 
 /* ---- queries ---- */
 
-/* The whole product of the heads' queries, cut into its two parts where it is one. */
+/* The whole product of the heads' queries, cut into its two parts if it is one. */
 static void build_query_parts(const latent *l, int x, int *q_nope, int *q_rope)
 {
     const ek_job_model *m = &l->b->job->model;
@@ -179,7 +180,7 @@ static int build_fused(const latent *l, int q, int k, int v)
     }
     ek__op_out(g, op, out);
     ek__op_need(g, op, out);
-    /* Columns of a maximum and of a sum, or one of the sum's logarithm. */
+    /* Columns with a maximum and a sum, or one with the sum's logarithm. */
     int width = b->job->rules.statistics_width;
     int statistics =
         ek__add_bytes(g, "softmax statistics", 4 * (width > 0 ? 2 * width : 1) * l->tokens * l->heads, true);
@@ -191,7 +192,7 @@ static int build_fused(const latent *l, int q, int k, int v)
     return out;
 }
 
-/* Scores and probabilities of B (N/t) (S/cp) S elements, both kept. */
+/* Scores and probabilities of B (N/t) (S/cp) S elements, both saved. */
 static int build_unfused(const latent *l, int q, int k, int v)
 {
     const ek__layer_builder *b = l->b;
@@ -222,7 +223,7 @@ static int build_unfused(const latent *l, int q, int k, int v)
 static int attend(const latent *l, int q, int k, int v)
 {
     if (l->kept_value > l->value) {
-        /* Zeros behind each value: the kernel wants one width for q, k and v. */
+        /* Zeros after each value: the kernel requires one width for q, k and v. */
         int zeros = copy(l, "mul_zeros", "zeros", q, -1, l->heads * (l->kept_value - l->value));
         v = copy(l, "pe_concat", "v with zeros", v, zeros, l->heads * l->kept_value);
     }
@@ -268,7 +269,7 @@ int ek__build_attention_latent(const ek__layer_builder *b, int x)
     assert(b->graph->tensor[x].dim[0] == b->local_tokens);
     int q_nope, q_rope;
     build_query_parts(&l, x, &q_nope, &q_rope);
-    /* Without a narrow query's matrices all of x may be needed whole; keys go by the same input. */
+    /* Without the matrices of a narrow query, x may be needed whole; keys use the same input. */
     parts kv = l.mindformers ? build_key_parts_split(&l, x) : build_key_parts_joint(&l, x);
     const char *rope = l.mindformers ? "apply_rotary_emb.add" : "rotary_pos_emb";
     q_rope = copy(&l, rope, "q rotated", q_rope, -1, l.heads * l.rope);

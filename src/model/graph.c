@@ -1,5 +1,5 @@
-/* Putting a graph of operators together. Arrays are of fixed size, ample for every layer there is: a builder that
- * overruns them is our mistake, not the user's, and asserted. */
+/* Builds a graph of operators. Arrays have a fixed size, sufficient for every layer: an overrun is an error of the
+ * builder, not of the user, and asserted. */
 #include "model/graph.h"
 
 #include <assert.h>
@@ -20,7 +20,7 @@ int ek__add_tensor(ek__graph *graph, const char *name, ek_dtype dtype, int n_dim
     int64_t bytes = ek_dtype_bytes(dtype);
     for (int i = 0; i < n_dims; i++)
         bytes *= dim[i];
-    assert(bytes >= 0); /* sizes whose product leaves int64_t are refused by ek_job_check() */
+    assert(bytes >= 0); /* ek_job_check() rejects sizes with a product that overflows int64_t */
     int index = ek__add_bytes(graph, name, bytes, false);
     ek__tensor *tensor = &graph->tensor[index];
     tensor->dtype = dtype;
@@ -64,7 +64,7 @@ void ek__op_out(ek__graph *graph, ek__op *op, int tensor)
     assert(op->kind != EK__OP_VIEW || op->n_in > 0);
     op->out[op->n_out++] = tensor;
     graph->tensor[tensor].producer = (int)(op - graph->op);
-    /* A view of a view has the storage of what is at the bottom. */
+    /* A view of a view has the storage of the original tensor. */
     if (op->kind == EK__OP_VIEW)
         graph->tensor[tensor].storage = graph->tensor[op->in[0]].storage;
 }

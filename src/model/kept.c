@@ -1,6 +1,6 @@
-/* What a layer keeps between its passes: start from what the gradients of all operators read and walk back through
- * what is recomputed until there is a tensor that the forward pass leaves behind. Every tensor is visited once, so
- * this is linear in the graph. What recomputing costs in time, and when what it brings back is there, program.c says.
+/* Computes a layer's saved activations. It starts from the tensors that the gradients of all operators read and walks
+ * back through recomputed operators to tensors that the forward pass keeps. Every tensor is visited once, so this is
+ * linear in the graph. program.c computes the time of recomputation and the lifetimes of recomputed tensors.
  */
 #include <assert.h>
 #include <string.h>

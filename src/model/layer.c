@@ -1,6 +1,6 @@
-/* What builders of layers share: paths of operators in the words of each family, and the operators that every layer is
- * made of. Paths and names live as long as the process: they are combinations of the literals in the builders, a few
- * hundred in all, interned in a table of fixed size. */
+/* Helpers shared by the builders of layers: paths of operators in the words of each family, and the common operators of
+ * layers. Paths and names live as long as the process: they are combinations of the literals in the builders, a few
+ * hundred in total, interned in a table of fixed size. */
 #include "model/layer.h"
 
 #include <assert.h>
@@ -66,14 +66,14 @@ const char *ek__op_path(const ek__layer_builder *b, ek__cell cell, const char *r
     };
     assert((unsigned)b->job->family <= EK_FAMILY_MEGATRON);
     const char *name = names[b->job->family][cell];
-    /* A module of Megatron's is what its settings name; its norms have nothing inside. */
+    /* Megatron's settings name modules; its norms have no inner operators. */
     bool norm = cell == EK__CELL_ATTENTION_NORM || cell == EK__CELL_MLP_NORM;
     if (b->job->family == EK_FAMILY_MEGATRON && norm && strcmp(rest, "norm") == 0)
         rest = "";
     return ek__path_join(name, rest);
 }
 
-/* The cell a primitive is in: "attention_norm.norm" -> "attention_norm", "attention_norm.REST" with a rest. A path that
+/* The cell of a primitive: "attention_norm.norm" -> "attention_norm", "attention_norm.REST" with a rest. A path that
  * does not end in `last` is a cell itself. */
 static const char *beside(const char *path, const char *last, const char *rest)
 {
@@ -109,8 +109,8 @@ ek__layer_builder ek__layer_builder_for(const ek_job *job, ek__graph *graph)
     };
 }
 
-/* Bytes an operator without FLOPs worth counting moves: forward all it reads and writes; backward the gradients of its
- * outputs and what it needs, and the gradients of its inputs. */
+/* Bytes moved by an operator without relevant FLOPs: forward all that it reads and writes; backward the gradients of
+ * its outputs, its saved inputs, and the gradients of its inputs. */
 static void set_traffic(const ek__graph *graph, ek__op *op)
 {
     double in = 0, out = 0, needs = 0;
@@ -194,7 +194,7 @@ int ek__build_norm(const ek__layer_builder *b, const char *path, int x, int64_t 
     ek_dtype inside = b->job->types.norm, given = g->tensor[x].dtype;
     assert(g->tensor[x].bytes == tokens * width * ek_dtype_bytes(given));
     /* MindFormers casts around the norm; elsewhere the kernel works in fp32 registers. The cast is recomputed, so that
-     * the smaller tensor is kept. */
+     * the smaller tensor is saved. */
     bool casts = is_mindspore(b->job);
     if (casts && inside != given) {
         x = ek__build_elementwise(b, beside(path, "norm", "cast"), "output", inside, 2, dim, x, -1, false);
@@ -242,7 +242,7 @@ int ek__build_matmul(const ek__layer_builder *b, const char *path, const char *w
     if (!bias)
         return y;
     ek__add_parameter(g, beside(weight, "weight", "bias"), out, out, b->job->types.param, copies);
-    /* Added inside the kernel where there is one for it; MindSpore's Linear has an operator of its own. */
+    /* Added inside the kernel if there is one for it; MindSpore's Linear has a separate operator. */
     if (!is_mindspore(b->job))
         return y;
     return ek__build_like(b, beside(path, "matmul", "bias_add"), "output", b->compute, y);

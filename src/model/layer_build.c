@@ -1,4 +1,5 @@
-/* The graph of a kind of layer: its builder, then products in 8 bits, then what follows from the operators. */
+/* Builds the graph of a kind of layer: runs its builder, then applies products in 8 bits, then derives the remaining
+ * fields from the operators. */
 #include "model/layer.h"
 
 #include <assert.h>

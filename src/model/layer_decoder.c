@@ -1,8 +1,8 @@
-/* A decoder layer: norm, attention, sum, norm, feed-forward, sum, and the collectives of tensor parallelism around
- * them. With sequence parallelism everything between the blocks is cut over the tensor ranks: the normed tensor is
- * gathered and the block's output scattered; without, the output is summed over the ranks. Not handled: with context
- * parallelism MindFormers' norms on three dimensions are cut over the tensor ranks even without sequence parallelism,
- * which changes their statistics and not what is kept of their output. */
+/* Builds a decoder layer: norm, attention, sum, norm, feed-forward, sum, and the collectives of tensor parallelism
+ * around them. With sequence parallelism all tensors between the blocks are cut over the tensor ranks: the normed
+ * tensor is gathered and the block's output scattered; without, the output is summed over the ranks. Not handled: with
+ * context parallelism MindFormers' norms on three dimensions are cut over the tensor ranks even without sequence
+ * parallelism, which changes their statistics but not their saved output. */
 #include <assert.h>
 #include <stdio.h>
 #include <string.h>
@@ -10,7 +10,7 @@
 #include "job/job_internal.h"
 #include "model/layer.h"
 
-/* The last norm's operator, which is what patterns for communication name. */
+/* The last norm's operator, which patterns for communication name. */
 static int last_norm(const ek__graph *graph)
 {
     int op = graph->n_ops - 1;
@@ -35,7 +35,7 @@ int ek__build_gathered_norm(const ek__layer_builder *b, ek__cell cell, int x, bo
                           (int64_t[]){b->tokens, hidden}, last_norm(b->graph));
 }
 
-/* The matrix a block ends with, whose output is a part of a sum over the tensor ranks. */
+/* The last matrix of a block; its output is a part of a sum over the tensor ranks. */
 static const char *last_cell(const ek__layer_builder *b, ek__cell block)
 {
     static const char *const attention[] = {"wo", "dense", "linear_proj"};
@@ -55,7 +55,7 @@ static int build_reduced(const ek__layer_builder *b, ek__cell block, int x)
                           scatters ? "scattered" : "sum over ranks", 2, dim, g->n_ops - 1);
 }
 
-/* x + what a block made of it, with dropout on the latter where there is any. */
+/* x plus the block's output, with dropout on the latter if there is any. */
 static int build_sum(const ek__layer_builder *b, ek__cell block, int x, int y)
 {
     ek__graph *g = b->graph;
@@ -81,9 +81,9 @@ static int build_sum(const ek__layer_builder *b, ek__cell block, int x, int y)
     return out;
 }
 
-/* Without a compiler PyTorch's selective checkpointing keeps what its policy names in a cache of its own, read or not,
- * and lets go of what recomputing does not come to when the layer's last gradient is there: what the last product
- * gives, whole, and what is scattered of it. A compiler keeps what some gradient reads and no more. */
+/* Without a compiler, PyTorch's selective checkpointing keeps the results named by its policy in its own cache, read or
+ * not, and frees the ones that recomputation does not reach when the layer's last gradient exists: the last product's
+ * whole output and its scattered part. A compiler keeps only results that some gradient reads. */
 static void hold_unread(const ek__layer_builder *b, int first)
 {
     ek__graph *g = b->graph;
@@ -116,7 +116,7 @@ void ek__build_decoder(const ek__layer_builder *b, bool experts)
         job->model.kv_lora_rank > 0 ? ek__build_attention_latent(b, normed) : ek__build_attention_grouped(b, normed);
     int h = build_sum(b, EK__CELL_ATTENTION, x, build_reduced(b, EK__CELL_ATTENTION, y));
     normed = ek__build_gathered_norm(b, EK__CELL_MLP_NORM, h, !experts);
-    /* Experts get the tokens as each rank has them and give them back likewise. */
+    /* Experts receive each rank's own tokens and return them in the same form. */
     y = experts ? ek__build_mlp_experts(b, normed)
                 : build_reduced(b, EK__CELL_MLP, ek__build_mlp_dense(b, normed, job->model.intermediate));
     g->output = build_sum(b, EK__CELL_MLP, h, y);

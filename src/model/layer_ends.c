@@ -1,7 +1,7 @@
-/* What stands before the first layer and behind the last: the table's lookup; the last norm, the head's matrix and the
- * loss. The loss is the softmax over the vocabulary with its logarithm, in fp32, on logits cut over the tensor ranks
- * where the vocabulary is. How many tensors of the logits' size it holds at once is a rule (loss_buffers), since that
- * depends on the fusion of a dozen small operators. */
+/* Builds the graphs of the model's ends: the table's lookup before the first layer; the last norm, the head's matrix
+ * and the loss after the last one. The loss is the softmax over the vocabulary with its logarithm, in fp32, on logits
+ * cut over the tensor ranks if the vocabulary is. The number of tensors of the logits' size that it holds at once is a
+ * rule (loss_buffers), since it depends on the fusion of a dozen small operators. */
 #include "model/layer.h"
 
 #include <assert.h>
@@ -23,7 +23,7 @@ static words words_of(const ek__layer_builder *b)
     return all[b->job->family];
 }
 
-/* Context ranks share a table that is cut over them as well; that is left to who shares parameters out. */
+/* Context ranks also share a table that is cut over them; the code that shards parameters handles this. */
 static int table_copies(const ek__layer_builder *b)
 {
     int64_t split = b->job->parallel.table_split;
@@ -72,7 +72,7 @@ void ek__build_embedding(const ek__layer_builder *b)
     if (job->types.embedding != job->types.residual)
         x = ek__build_like(b, "cast", "output", job->types.residual, x);
     x = build_positions(b, x);
-    /* Each tensor rank finds its own words only, and the ranks' parts are summed. A table that is whole on each rank
+    /* Each tensor rank finds only its own words, and the ranks' parts are summed. A table that is whole on each rank
      * needs no sum, and cutting the sequence is then a slice. */
     bool summed = b->t > 1 && job->parallel.table_split > 1, cut = b->t > 1 && job->parallel.sequence_parallel;
     if (summed)
@@ -86,7 +86,7 @@ void ek__build_embedding(const ek__layer_builder *b)
     assert(g->tensor[g->output].dim[0] == (cut ? b->local_tokens : b->tokens));
 }
 
-/* The last norm. MindFormers does not cut it over the tensor ranks: the sequence is gathered in front of it. */
+/* The last norm. MindFormers does not cut it over the tensor ranks: the sequence is gathered before it. */
 static int build_last_norm(const ek__layer_builder *b, const char *path, int x)
 {
     const ek_job *job = b->job;
@@ -104,8 +104,8 @@ static int build_last_norm(const ek__layer_builder *b, const char *path, int x)
     return x;
 }
 
-/* The softmax's gradient works on one fp32 copy that the forward pass leaves behind, and gives logits' gradients in
- * their own type. */
+/* The softmax's gradient works on one fp32 copy from the forward pass, and makes the logits' gradients in their own
+ * type. */
 static void build_fused_loss(const ek__layer_builder *b, int logits, const int64_t *dim)
 {
     ek__graph *g = b->graph;
@@ -126,8 +126,8 @@ static void build_fused_loss(const ek__layer_builder *b, int logits, const int64
     ek__op_done(b, op);
 }
 
-/* Workspace stands for what of loss_buffers is not a tensor here: forward the logits, their logarithm and n - 2 more;
- * backward logarithm, its gradient, the logits' gradient and n - 3 more. */
+/* Workspace represents the part of loss_buffers that is not a tensor here: forward the logits, their logarithm and n -
+ * 2 more; backward logarithm, its gradient, the logits' gradient and n - 3 more. */
 static void build_loss(const ek__layer_builder *b, int logits, const int64_t *dim)
 {
     ek__graph *g = b->graph;
@@ -159,7 +159,7 @@ static void build_loss(const ek__layer_builder *b, int logits, const int64_t *di
     ek__op_done(b, op);
 }
 
-/* A head that uses the table is the same parameter: of its type, and shared out or not as the table is. */
+/* A head that uses the table is the same parameter: of its type, and sharded like the table. */
 static void tie_matrix(const ek__layer_builder *b)
 {
     ek__graph *g = b->graph;

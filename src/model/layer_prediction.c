@@ -1,11 +1,11 @@
-/* A layer of multi-token prediction (DeepSeek-V3, arXiv 2412.19437, section 2.2): the hidden state and the next token's
- * embedding, each normed, side by side, projected from 2 H to H, through a decoder layer, and on to a norm, head and
- * loss of its own. It stands between the last decoder layer and the model's head; what it gives on is its decoder's
- * output, which is as large as what the head reads.
+/* Builds a layer of multi-token prediction (DeepSeek-V3, arXiv 2412.19437, section 2.2). The hidden state and the next
+ * token's embedding, each normed, are concatenated, projected from 2 H to H, and passed through a decoder layer to the
+ * layer's own norm, head and loss. It is between the last decoder layer and the model's head; its output is that of its
+ * decoder, which has the size of the head's input.
  *
  * The head's matrix is the model's, on the same stage, and so is the last norm in MindFormers (Megatron-LM has one for
- * each such layer); neither is counted here. The table is a copy where the stage is not the first one's; several such
- * layers share it, each counting its part. Not handled: a full recomputation that leaves out the head and the loss. */
+ * each such layer); neither is counted here. The table is a copy if the stage is not the first; several such layers
+ * share it, and each counts its part. Not handled: a full recomputation that excludes the head and the loss. */
 #include "model/layer.h"
 
 #include <assert.h>
@@ -62,7 +62,7 @@ static int project(const ek__layer_builder *b, int x)
     return ek__build_elementwise(b, "mtp.slice", "output", b->compute, 2, own, x, -1, false);
 }
 
-/* Norm, head and loss; parameters that the model's own head has are taken out again. */
+/* Norm, head and loss; parameters of the model's own head are removed again. */
 static void build_own_head(const ek__layer_builder *b, int x)
 {
     ek__graph *g = b->graph;

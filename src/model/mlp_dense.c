@@ -1,5 +1,5 @@
-/* The dense feed-forward part: silu(x w1) * (x w3) times w2, or two matrices with GELU between. Columns of the first
- * matrices and rows of the last are cut over the tensor ranks. */
+/* Builds the dense feed-forward part: silu(x w1) * (x w3) times w2, or two matrices with GELU between. Columns of the
+ * first matrices and rows of the last are cut over the tensor ranks. */
 #include "model/layer.h"
 
 #include <assert.h>
@@ -32,7 +32,7 @@ static words words_of(const ek__layer_builder *b)
     case EK_FAMILY_LLAMA:
         break;
     }
-    /* With both inputs from one matrix the activation is a cell of its own. */
+    /* With both inputs from one matrix the activation is a separate cell. */
     const char *silu = b->job->model.qkv_concat ? "activate.silu" : "w1.activation.silu";
     return (words){"w1", "w3", "w_gate_hidden", "w2", silu, "w1.activation.gelu", "mul"};
 }
@@ -62,7 +62,7 @@ static int build_mul(const ek__layer_builder *b, const words *w, int gate, int u
     return ek__build_elementwise(b, path(b, w->mul), "product", b->compute, 2, dim, gate, up, true);
 }
 
-/* Gate and up as two matrices. Linear runs its activation inside, in front of the reshape of its output. */
+/* Gate and up as two matrices. Linear runs its activation inside, before the reshape of its output. */
 static int build_two(const ek__layer_builder *b, const words *w, int x, int64_t width)
 {
     int gate = build_first(b, w->first, x, width);
@@ -88,7 +88,7 @@ static int build_apart(const ek__layer_builder *b, const words *w, int x, int64_
     return build_mul(b, w, gate, up, width);
 }
 
-/* Gate and up cut from what one matrix makes: copies, but in Megatron, which works on the halves where they are. */
+/* Gate and up cut from the output of one matrix: copies, except in Megatron, which works on the halves in place. */
 static int build_one(const ek__layer_builder *b, const words *w, int x, int64_t width)
 {
     ek__graph *g = b->graph;

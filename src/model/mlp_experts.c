@@ -1,24 +1,24 @@
-/* A feed-forward layer with experts, as operators: the router chooses top_k experts for each token, tokens are copied
- * into the experts' order (permute), sent to the ranks of their experts (all-to-all), computed, sent back, put into
- * their own order again and added up with the router's weights; shared experts are a dense layer beside.
+/* Builds a feed-forward layer with experts. The router chooses top_k experts for each token, tokens are copied into the
+ * experts' order (permute), sent to the ranks of their experts (all-to-all), computed, sent back, put back into their
+ * own order and added up with the router's weights; shared experts are an additional dense layer.
  *
- * Rows: n tokens of the rank are P = n top_k copies without a limit, or P = E C with a capacity of
- * C = ceil(top_k n capacity_factor / E) tokens for each expert, at most n, in MindFormers rounded up to a multiple of t
- * (moe.py of MindFormers r1.5.0). R of them come back from the all-to-all: P with a capacity, which is a full buffer;
- * P times rules.moe_imbalance without, on the fullest rank. Kept, by what gradients read:
+ * Rows: n tokens of the rank are P = n top_k copies without a limit, or P = E C with a capacity of C = ceil(top_k n
+ * capacity_factor / E) tokens for each expert, at most n, in MindFormers rounded up to a multiple of t (moe.py of
+ * MindFormers r1.5.0). The all-to-all returns R of them: P with a capacity, which is a full buffer; otherwise P times
+ * rules.moe_imbalance, on the fullest rank. Saved because gradients read them:
  *
  *     router     its input in the router's type (weight), the probabilities (softmax), the chosen weights
  *     permute    the indices only
  *     experts    R x H (weights of gate and up), R x I twice or R x 2I (activation and product), R x I (weight of down)
  *     combine    P x H, in MindFormers n top_k x H once in the tokens' order: the gradient of the router's weights
- *                reads what they multiply
+ *                reads their factors
  *
  * Tensor parallelism of the experts (expert_tensor ranks) cuts I. With sequence parallelism each rank routes its own
- * tokens and the group gathers what its experts got; only MindFormers' batched matmul gathers all tokens before the
+ * tokens and the group gathers its experts' tokens; only MindFormers' batched matmul gathers all tokens before the
  * router. MindFormers has both a form with indices (gather and scatter) and an older one with one-hot products; this is
- * the one with indices. The loss that balances experts is an addition to the router's workspace. Tokens that
- * go once to each node are copied as often here; what is sent is another matter (cost/send_once.c). Not handled:
- * group-wise all-to-all, experts cut in three dimensions. */
+ * the one with indices. The loss that balances experts is an addition to the router's workspace. Tokens that are sent
+ * once to each node are also copied once per expert here; the traffic is computed elsewhere (cost/send_once.c). Not
+ * handled: group-wise all-to-all, experts cut in three dimensions. */
 #include <assert.h>
 #include <math.h>
 
@@ -47,7 +47,7 @@ static const expert_names llama = {
     .weigh = "router.router.mul_router_coeff",
     .sum = "router.router.sum_router_coeff",
 };
-/* MoEV3; what is inside its ffn is one custom operator in graph mode, those names are ours. */
+/* MoEV3; the inside of its ffn is one custom operator in graph mode, so those names are our own. */
 static const expert_names llama_grouped = {
     .cast = "cast",
     .router = "router_dense.matmul",
@@ -80,9 +80,9 @@ typedef struct experts {
     const ek__layer_builder *b;
     const expert_names *name;
     const char *cell;         /* of the routed experts */
-    bool mindformers;         /* its operators; else Megatron's */
+    bool mindformers;         /* its operators; otherwise Megatron's */
     bool gathered;            /* all T tokens are routed on each rank */
-    bool group_gathers;       /* ranks of an expert gather what each of them got */
+    bool group_gathers;       /* ranks of an expert gather each other's tokens */
     int64_t tokens, copies;   /* n, P */
     int64_t received, hidden; /* R, H */
     int64_t etp;              /* tensor ranks of an expert */
@@ -115,7 +115,7 @@ static int64_t bytes_of(const experts *e, int tensor)
     return e->b->graph->tensor[tensor].bytes;
 }
 
-/* An operator that reads memory and writes it: its gradient moves about as much. */
+/* An operator that copies memory: its gradient moves about the same bytes. */
 static ek__op *stream(const experts *e, const char *where, int in, int out)
 {
     ek__graph *g = e->b->graph;
@@ -175,8 +175,8 @@ static int activate(const experts *e, const part *p, const char *where, const ch
     return ek__build_elementwise(e->b, ek__path_join(p->cell, where), name, e->b->compute, 2, dim, x, y, true);
 }
 
-/* Linear of MindFormers runs its activation inside, in front of the reshape of its output: recomputing one without the
- * other is optimised away. */
+/* Linear of MindFormers runs its activation inside, before the reshape of its output: recomputing one without the other
+ * is optimised away. */
 static int build_gated(const experts *e, const part *p, const matrix_names *n, int x)
 {
     ek__graph *g = e->b->graph;
@@ -205,7 +205,7 @@ static int build_part(const experts *e, const part *p, int x)
     int made = g->tensor[y].producer, before = g->n_ops;
     y = reshape_in(e, p, n->down, y);
     if (g->n_ops > before) {
-        /* What it reads is kept unless it is recomputed itself. */
+        /* Its input is saved unless the operator itself is recomputed. */
         g->op[before].always_recomputed = false;
         g->op[made].requires = before;
     }
@@ -220,7 +220,7 @@ static bool has_one_input(const experts *e, bool routed)
 
 /* ---- router ---- */
 
-/* The router's probabilities and each token's top_k weights; `indices` are kept for the scatters backward. */
+/* The router's probabilities and each token's top_k weights; `indices` are saved for the backward scatters. */
 static int route(const experts *e, int x, int *indices)
 {
     const ek__layer_builder *b = e->b;
@@ -231,7 +231,7 @@ static int route(const experts *e, int x, int *indices)
     if (type != b->compute) {
         in = tensor_of(e, "router input", type, e->tokens, e->hidden);
         ek__op *cast = stream(e, path(e, e->name->cast), x, in);
-        /* Megatron's router keeps its input and casts again; MindSpore's graph keeps the cast's output. */
+        /* Megatron's router saves its input and casts again; MindSpore's graph saves the cast's output. */
         cast->always_recomputed = !e->mindformers;
     }
     int logits = ek__build_matmul(b, path(e, e->name->router), path(e, e->name->router_weight), in, e->tokens,
@@ -266,7 +266,7 @@ static int permute(const experts *e, int x, int indices)
     ek__op *op = stream(e, path(e, e->name->permute), x, y);
     ek__op_in(g, op, indices);
     ek__op_need(g, op, indices);
-    /* A row of zeros stands before the tokens, for empty places. */
+    /* A row of zeros before the tokens is for empty places. */
     if (e->mindformers && e->b->job->model.capacity_factor > 0)
         op->workspace = bytes_of(e, x);
     return y;
@@ -278,7 +278,7 @@ static int send(const experts *e, const char *where, const char *name, int x, in
     const int64_t dim[] = {rows, e->hidden};
     ek__graph *g = e->b->graph;
     int y = ek__build_comm(e->b, path(e, where), comm, group, x, name, 2, dim, g->tensor[x].producer);
-    /* What experts compute on is kept as it came: sending it again is no part of any framework's rules. */
+    /* The experts' input is saved as received: no framework sends it again. */
     g->op[g->tensor[y].producer].always_recomputed = false;
     return y;
 }
@@ -341,8 +341,8 @@ static int combine(const experts *e, int x, int weights, int indices)
 
 /* ---- shared experts ---- */
 
-/* A dense layer on all tokens. With sequence parallelism MindFormers leaves it whole on every rank and computes the
- * rank's own tokens (LlamaFeedForwardWithMoE.shard of r1.5.0); else it is cut over t like any other. */
+/* A dense layer on all tokens. With sequence parallelism MindFormers keeps it whole on every rank and computes the
+ * rank's own tokens (LlamaFeedForwardWithMoE.shard of r1.5.0); otherwise it is cut over t like any other. */
 static int build_shared(const experts *e, int x)
 {
     const ek__layer_builder *b = e->b;
@@ -394,7 +394,8 @@ static experts make(const ek__layer_builder *b)
                  .local = m->n_experts / ep,
                  .inner = m->expert_intermediate / etp};
     e.name = !e.mindformers ? &megatron : m->grouped_matmul ? &llama_grouped : &llama;
-    /* With shared experts MindFormers has a cell around both (LlamaFeedForwardWithMoE), else it is the experts'. */
+    /* With shared experts MindFormers has a cell around both (LlamaFeedForwardWithMoE), otherwise the cell is the
+     * experts'. */
     e.cell = ek__op_path(b, EK__CELL_MLP, e.mindformers && m->shared_intermediate > 0 ? "routed_experts" : "");
     e.gathered = split && etp > 1 && e.mindformers && !m->grouped_matmul;
     e.group_gathers = split && etp > 1 && !e.gathered;

@@ -1,9 +1,9 @@
-/* Which operators a pattern of recompute_config names. The pattern is cut at every `\.` and each part has to match a
- * whole name: all but the last walk through cells, the last is a primitive of the cells reached, or a cell of theirs. A
- * cell's primitives are recomputed but for those that make its output (MindSpore's Cell.recompute), unless the cell is
- * one activation function: the tuning guide has feed_forward\.w1\.activation as a working setting.
+/* Finds the operators that a pattern of recompute_config names. The pattern is cut at every `\.` and each part must
+ * match a whole name: all except the last walk through cells, the last is a primitive of the reached cells, or a cell
+ * in them. A cell's primitives are recomputed except for those that make its output (MindSpore's Cell.recompute),
+ * unless the cell is one activation function: the tuning guide has feed_forward\.w1\.activation as a working setting.
  *
- * Parts are regular expressions; one that cannot be read matches nothing. */
+ * Parts are regular expressions; an invalid one matches nothing. */
 #include <assert.h>
 #include <string.h>
 
@@ -13,7 +13,7 @@
 
 enum { MAX_PARTS = 8, LONGEST_PART = 160 };
 
-/* A part; most are plain names, which are compared as they are: an expression of one takes a hundred times as long. */
+/* A part; most are plain names, which are compared directly: a regular expression takes a hundred times as long. */
 typedef struct part {
     const char *name; /* [size] of the pattern; NULL: an expression */
     size_t size;
@@ -23,7 +23,7 @@ typedef struct part {
 typedef struct compiled {
     int n;
     part part[MAX_PARTS];
-    bool has_room; /* where one is an expression */
+    bool has_room; /* if one is an expression */
     ek__regex_room room;
 } compiled;
 
@@ -82,7 +82,7 @@ bool ek__pattern_compiles(const char *pattern)
     return compile(pattern, &c);
 }
 
-/* How a path's names and the parts go together. */
+/* The match of a path's names with the parts. */
 typedef enum fit { NO_FIT, FITS_CELL, FITS_PRIMITIVE } fit;
 
 static bool part_fits(compiled *c, const part *p, const char *text, size_t size)
@@ -124,7 +124,7 @@ static bool reads(const ek__op *op, int tensor)
     return false;
 }
 
-/* Does an operator outside the cell read what this one makes, or is it the graph's output? */
+/* Does an operator outside the cell read this one's output, or is it the graph's output? */
 static bool makes_output(const ek__graph *graph, const ek__op *maker, size_t length)
 {
     for (int i = 0; i < maker->n_out; i++) {
@@ -193,7 +193,7 @@ ek__pattern_names ek__pattern_names_in(const ek__graph *graph, const char *patte
     return names;
 }
 
-/* An operator whose recomputation the compiler would undo, because what follows it keeps the result anyway. */
+/* An operator with a recomputation that the compiler would undo, because a later operator saves the result anyway. */
 static void drop_undone(const ek__graph *graph, bool *recomputed)
 {
     for (bool changed = true; changed;) {
@@ -238,7 +238,7 @@ void ek__graph_recomputed(const ek_job *job, const ek__graph *graph, ek__recompu
     ek__graph_settle(graph, out);
 }
 
-/* Of what is recomputed, operators whose results no gradient reads, nor another operator that runs again. */
+/* Recomputed operators with results that are read neither by a gradient nor by another operator that runs again. */
 static void drop_unread(const ek__graph *graph, bool *runs)
 {
     bool read[EK__MAX_TENSORS] = {false};

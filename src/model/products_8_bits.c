@@ -1,11 +1,11 @@
-/* What products in 8 bits make of a layer's graph. Operators and their order stay as they are, and so do times, which
- * count casts themselves; bytes of tensors change, what gradients read, and what lies beside a product while it runs.
+/* Applies products in 8 bits to a layer's graph. Operators, their order and times do not change, since times count
+ * casts themselves; the changes are bytes of tensors, inputs of gradients, and buffers alive while a product runs.
  *
- * TransformerEngine keeps a product's input in 8 bits for the gradient of the weight, turned over where the device
- * wants that, and nothing of it in 16: what one product alone reads is made in 8 bits by what is in front (norm,
- * activation) and gathered in them over tensor ranks; of what others read, too, the product keeps a copy. torchao's
- * linear layers keep their input as they get it, in 16 bits, and cast it again backward; with one scale a tensor and
- * tensor parallelism they get it in 8 bits. All cast the gradient of the output.
+ * TransformerEngine saves a product's input in 8 bits for the gradient of the weight, transposed if the device requires
+ * that, and nothing in 16 bits: an input read by only one product is made in 8 bits by its producer (norm, activation)
+ * and gathered in 8 bits over tensor ranks; if others read it too, the product saves a copy. torchao's linear layers
+ * save their input as received, in 16 bits, and cast it again backward; with one scale per tensor and tensor
+ * parallelism they receive it in 8 bits. All cast the gradient of the output.
  *
  * Scales of tensors and rows, and the history of delayed ones, are kilobytes and not counted. Blocks of 32 elements
  * have a byte each (MXFP8), blocks of 128 four (Float8BlockScaling): a thirty-second of the elements either way. */
@@ -59,8 +59,8 @@ static bool is_gather(const ek__op *op)
     return op->kind == EK__OP_COMM && op->comm == EK__COMM_GATHER && op->group == EK__GROUP_TENSOR;
 }
 
-/* Do products in 8 bits alone read a tensor, or gathers of which that is true? TransformerEngine's modules cast each
- * for itself, so that there it has to be one. */
+/* Is a tensor read only by products in 8 bits, or by gathers that are? Each TransformerEngine module casts separately,
+ * so there it must be a single one. */
 static bool is_for_products(const change *c, int tensor)
 {
     const ek__graph *graph = c->graph;
@@ -68,7 +68,7 @@ static bool is_for_products(const change *c, int tensor)
     for (const ek__op *op = graph->op; op < graph->op + graph->n_ops; op++) {
         bool reads = has(op->in, op->n_in, tensor);
         if (!reads && has(op->needs, op->n_needs, tensor))
-            return false; /* for the gradient of what made it */
+            return false; /* for the gradient of its producer */
         if (reads && !is_product(c, op) && !(c->engine && is_gather(op) && c->narrow[op->out[0]]))
             return false;
         n += reads;
@@ -93,7 +93,7 @@ static void narrow_inputs(change *c)
         }
 }
 
-/* Copies of inputs that others read in 16 bits. Of what is gathered again the rank's part is kept as it is. */
+/* Copies of inputs that others read in 16 bits. If an input is gathered again, the rank's part is saved unchanged. */
 static void keep_copies(change *c)
 {
     ek__graph *graph = c->graph;
@@ -109,10 +109,10 @@ static void keep_copies(change *c)
     }
 }
 
-/* Casts beside a product. Devices that multiply in 8 bits want both operands in rows of what is summed over, so that
- * the gradient is there as it is and turned over, and the input turned over: TransformerEngine keeps that, and has it
- * as it is while the product runs; torchao turns over what it kept, or casts it again and turns that over. Weights are
- * program.c's. */
+/* Casts around a product. Devices that multiply in 8 bits require both operands with contiguous summed dimensions, so
+ * the gradient exists both plain and transposed, and the input transposed: TransformerEngine saves the transposed
+ * input, and has the plain one while the product runs; torchao transposes its saved input, or casts it again and
+ * transposes that. Weights are handled in program.c. */
 static void add_casts(const change *c)
 {
     const bool turns = !c->engine || c->job->rules.fp8_copies > 1;
@@ -139,7 +139,8 @@ void ek__graph_put_8_bits(const ek_job *job, ek__graph *graph)
         return;
     if (c.engine || handed_over)
         narrow_inputs(&c);
-    if (c.engine || (handed_over && !ek__job_keeps_products(job))) /* else casts run again, and no product for them */
+    if (c.engine ||
+        (handed_over && !ek__job_keeps_products(job))) /* otherwise casts run again, without a product for them */
         keep_copies(&c);
     add_casts(&c);
 }

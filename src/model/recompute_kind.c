@@ -1,5 +1,5 @@
-/* Recompute kinds as patterns. A plan knows five kinds of layers, a job any number of patterns with layers of their
- * own: a kind stands for all patterns together that follow its list (ek_pattern_list()). */
+/* Converts recompute kinds to patterns. A plan has five kinds of layers, a job any number of patterns with their own
+ * layers: a kind represents all patterns that follow its list (ek_pattern_list()). */
 #include "model/recompute_kind.h"
 
 #include <assert.h>

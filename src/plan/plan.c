@@ -1,5 +1,5 @@
-/* A plan's arithmetic: from the framework's three lists to layers per recompute kind, and from those to the time and
- * memory of every chunk. */
+/* Computes a plan's layers per recompute kind from the framework's three lists, and the time and memory of every chunk
+ * from those. */
 #include "evenkeel/plan.h"
 #include "evenkeel/layers.h"
 
@@ -170,7 +170,7 @@ static void add_extra(const ek_layer *extra, ek_chunk_cost *cost)
     cost->activation_mb += extra->activation_mb[EK_RECOMPUTE_NONE];
 }
 
-/* The framework applies each list to a chunk's first layers, so the kinds follow one another in this order. */
+/* The framework applies each list to a chunk's first layers, so the kinds come in this order. */
 static const ek_recompute order[EK_N_RECOMPUTE] = {EK_RECOMPUTE_FULL, EK_RECOMPUTE_BOTH, EK_RECOMPUTE_SELECT,
                                                    EK_RECOMPUTE_COMM, EK_RECOMPUTE_NONE};
 

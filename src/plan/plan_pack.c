@@ -1,4 +1,4 @@
-/* A plan as bytes. */
+/* Packs a plan as bytes. */
 #include "plan/plan_pack.h"
 
 #include "base/error.h"

@@ -1,7 +1,7 @@
-/* What a framework can be told to recompute, one choice at a time. MindFormers takes a pattern for any operator, and
- * one for the communication behind any of a decoder layer; an operator of several kinds of layers, by the same path, is
- * one choice. What a layer of multi-token prediction has besides is not offered: its own embedding, loss and head.
- * Megatron has modules, MindSpeed-Core-MS two lists of what it recomputes, torchtitan one policy. */
+/* Lists the recomputation choices of each framework. MindFormers has a pattern for any operator, and one for the
+ * communication after any operator of a decoder layer; an operator with the same path in several kinds of layers is one
+ * choice. The additional parts of a multi-token-prediction layer are not offered: its own embedding, loss and head.
+ * Megatron has modules, MindSpeed-Core-MS two lists, torchtitan one policy. */
 #include <string.h>
 
 #include "base/error.h"
@@ -25,7 +25,7 @@ static void add(ek__set_problem *p, const ek_set_pattern *pattern)
 
 /* ---- operators ---- */
 
-/* @return false: no pattern can name it */
+/* @return false: if no pattern can name it */
 static bool pattern_of(const ek__graph *graph, const ek__op *op, ek_set_pattern *out)
 {
     bool comm = op->kind == EK__OP_COMM;
@@ -72,7 +72,7 @@ static void add_if_named(ek__set_problem *p, const ek__choice *choice)
         p->choice[p->n_choices++] = *choice;
 }
 
-/* The last one is MindSpeed-LLM's switch of its own, --recompute-activation-function. */
+/* The last one is MindSpeed-LLM's separate switch, --recompute-activation-function. */
 static void modules(ek__set_problem *p)
 {
     const char *const *pattern;

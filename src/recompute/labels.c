@@ -1,16 +1,16 @@
-/* The front over all sets of operators, by a sweep over the layers' operators from the last to the first. Which tensors
- * are wanted in the backward pass follows from the readers, which the sweep has passed: an operator that does not run
- * again keeps what is wanted of its outputs, one that does makes its inputs wanted. What the rest of a layer can still
- * tell of the choices made is the state: tensors wanted and storages kept whose makers are ahead, choices that name
- * operators ahead. Of two labels with one state the one that keeps as much and takes as long at least is dropped, which
- * is what makes it exact: bytes and times of the operators ahead are added to both alike. All kinds of layers are swept
- * side by side, so that one choice for operators of several kinds is made once.
+/* Computes the front over all sets of operators by a sweep over the layers' operators from the last to the first. The
+ * readers of a tensor, which the sweep has passed, determine whether it is needed in the backward pass: an operator
+ * that does not run again saves its needed outputs, one that does makes its inputs needed. The state of a label is the
+ * part of the choices that affects the rest of a layer: needed tensors and saved storages with makers ahead, and
+ * choices that name operators ahead. Of two labels with equal states, one that saves at least as much and takes at
+ * least as long is dropped. This is exact, because bytes and times of the operators ahead are added to both equally.
+ * All kinds of layers are swept together, so that one choice for operators of several kinds is made once.
  *
- * Time adds up over operators but for communication that hides and launches that the host is late with; where there are
- * any, labels are compared part by part, of which time is a growing function. Where tensor and expert parallel
- * communication hide behind the same products and a product may bring more than it takes, only labels with equal
- * products are compared. Not handled: fronts of more labels than MOST_LABELS; they are thinned, and the answer says by
- * how much. */
+ * Time is additive over operators except for hidden communication and late launches of the host; with any of these,
+ * labels are compared part by part, since time is an increasing function of the parts. If tensor and expert parallel
+ * communication overlap with the same products and a product may save more time than it takes, only labels with equal
+ * products are compared. Not handled: fronts with more labels than MOST_LABELS; they are thinned, and the result has
+ * the resulting gap. */
 #include <assert.h>
 #include <math.h>
 #include <stdlib.h>
@@ -29,7 +29,7 @@ enum {
     MOST_DIMENSIONS = EK_MAX_SET_LAYERS * N_PARTS,
 };
 
-/* What the operators ahead need to know. */
+/* The state for the operators ahead. */
 typedef struct state {
     uint64_t wanted[TENSOR_WORDS], kept[TENSOR_WORDS];
     ek__chosen open;
@@ -40,20 +40,20 @@ typedef struct label {
     double kept, ms; /* of all layers */
     int n_patterns;
     ek__chosen chosen;
-    double dimension[MOST_DIMENSIONS]; /* seconds of a kind's parts, kernels; none where time is additive */
+    double dimension[MOST_DIMENSIONS]; /* seconds of a kind's parts, kernels; none if time is additive */
 } label;
 
-/* Choices that decide about an operator. */
+/* Choices that determine an operator. */
 typedef struct name_set {
     int n, choice[MOST_NAMES];
 } name_set;
 
 typedef struct operator_step {
-    int layer, op, n_new, fresh[MOST_NAMES]; /* choices that are made here */
+    int layer, op, n_new, fresh[MOST_NAMES]; /* choices made at this step */
     ek__pass pass;
-    double ms; /* of all layers of the kind, where time is additive */
+    double ms; /* of all layers of the kind, if time is additive */
     ek__chosen open_after;
-    uint64_t kept_after[TENSOR_WORDS]; /* storages that can still be kept again */
+    uint64_t kept_after[TENSOR_WORDS]; /* storages that can still be saved again */
 } operator_step;
 
 typedef struct sweep {
@@ -61,7 +61,7 @@ typedef struct sweep {
     double full_ms, gap;
     bool additive, equal_products;
     name_set by[EK_MAX_SET_LAYERS][EK__MAX_OPS];  /* that name it */
-    name_set all[EK_MAX_SET_LAYERS][EK__MAX_OPS]; /* with those of what it requires */
+    name_set all[EK_MAX_SET_LAYERS][EK__MAX_OPS]; /* with those of its required operators */
     uint64_t root[TENSOR_WORDS];                  /* read by gradients */
     int n_steps;
     operator_step step[MOST_STEPS];
@@ -90,7 +90,7 @@ static const ek__graph *graph_of(const sweep *s, int layer)
     return s->p->layer[layer].cost.graph;
 }
 
-/* ---- who decides about what ---- */
+/* ---- choices of operators ---- */
 
 static void add_name(name_set *names, int choice)
 {
@@ -150,7 +150,7 @@ static bool comes_later(const sweep *s, const int *at, int k, int choice)
     return false;
 }
 
-/* Would a choice that the layer's next operator takes stay open until another layer comes to it? That one goes first.
+/* Would a choice of the layer's next operator stay open until another layer reaches it? Then that layer goes first.
  */
 static bool waits(const sweep *s, const int *at, const ek__chosen *made, int layer)
 {
@@ -170,7 +170,7 @@ static bool has_choices(const sweep *s, const ek__chosen *made, int layer, int o
     return false;
 }
 
-/* The layer whose next operator comes: one that waits for no other, those with choices that are made first. */
+/* The layer to continue with: one that waits for no other, first those with already made choices. */
 static int next_layer(const sweep *s, const int *at, const ek__chosen *made)
 {
     int best = -1, best_rank = -1;
@@ -205,7 +205,7 @@ static void order(sweep *s)
     }
 }
 
-/* A storage can be kept as long as an operator is ahead that makes a tensor in it or, where none does, reads one. */
+/* A storage can be saved as long as an operator ahead makes a tensor in it or, if none does, reads one. */
 static void open_storages(const sweep *s, const operator_step *step, uint64_t *open)
 {
     const ek__graph *graph = graph_of(s, step->layer);
@@ -235,9 +235,9 @@ static void find_open(sweep *s)
 
 static const ek_step_part parts[N_PARTS - 1] = {EK_STEP_MATRIX, EK_STEP_ATTENTION, EK_STEP_MEMORY, EK_STEP_GROUPED,
                                                 EK_STEP_TENSOR, EK_STEP_EXPERT,    EK_STEP_CONTEXT};
-enum { N_PRODUCTS = 3 }; /* the first of them, behind which communication of both sorts may hide */
+enum { N_PRODUCTS = 3 }; /* the first of them, which may hide communication of both kinds */
 
-/* Is nothing hidden and no launch late, whatever runs again? */
+/* Is nothing hidden and no launch late, for any recomputation? */
 static bool is_additive(const ek__set_problem *p, const ek__set_layer *layer)
 {
     bool all[EK__MAX_OPS];
@@ -330,7 +330,7 @@ static bool is_wanted(const sweep *s, int layer, int tensor, const label *l)
     return has(s->root, bit_of(layer, tensor)) || has(l->at.wanted, bit_of(layer, tensor));
 }
 
-/* Does it run again by the choices, and all that it requires with it? */
+/* Does it run again by the choices, together with all operators that it requires? */
 static bool runs_again(const sweep *s, int layer, int op, const label *l)
 {
     const ek__graph *graph = graph_of(s, layer);
@@ -425,8 +425,8 @@ static bool dominates(const sweep *s, const label *a, const label *b, double sla
     return true;
 }
 
-/* Labels of one state, s->sorted[from] to [to - 1]: those left move to s->label. Where time is additive the last one
- * left is the fastest. */
+/* Labels of one state, s->sorted[from] to [to - 1]: the remaining ones move to s->label. If time is additive, the last
+ * remaining one is the fastest. */
 static void reduce_state(sweep *s, size_t from, size_t to, double slack)
 {
     const size_t first = s->n;
@@ -451,7 +451,7 @@ static void reduce_by(sweep *s, double slack)
     }
 }
 
-/* Too many labels are thinned, each by as much more as it takes. */
+/* Too many labels are thinned, with the smallest sufficient gap. */
 static ek_status reduce(sweep *s)
 {
     label *room = ek__with_room(s->label, &s->room, s->n_next ? s->n_next : 1, sizeof *s->label);
@@ -473,7 +473,7 @@ static ek_status reduce(sweep *s)
     return EK_OK;
 }
 
-/* ---- all of it ---- */
+/* ---- the whole ---- */
 
 static void start(sweep *s)
 {

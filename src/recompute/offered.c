@@ -1,6 +1,6 @@
-/* Which sets of a front are worth offering. A stage that has some layers of one kind and some of another is on the line
- * between the two, so what matters of a front is its lower convex hull, and of a few sets how much area they leave
- * between the hull and the line through them. Every chain of so many vertices is tried, each set with all patterns of
+/* Selects the sets of a front to offer. A stage with some layers of one kind and some of another is on the line between
+ * the two, so the relevant part of a front is its lower convex hull, and a few sets are rated by the area between the
+ * hull and the line through them. Every chain of up to MOST_OFFERED vertices is tried, each set with all patterns of
  * the one before, since a plan's lists can only add. */
 #include <math.h>
 #include <string.h>
@@ -42,7 +42,7 @@ static const ek_recompute_set *previous(const ek_recompute_set_list *list, int i
     return &list->nothing;
 }
 
-/* Vertices behind which the chain would turn the wrong way towards `to` are none. */
+/* Remove vertices after which the chain would turn the wrong way towards `to`. */
 static void drop_above(ek_recompute_set_list *list, int n, const ek_recompute_set *to)
 {
     for (int i = n - 1; i >= 0; i--) {
@@ -62,9 +62,9 @@ static void mark_hull(ek_recompute_set_list *list)
     drop_above(list, list->n, &list->full);
 }
 
-/* ---- what is offered ---- */
+/* ---- offered sets ---- */
 
-/* Below the line between two. */
+/* The area below the line between two. */
 static double area_between(const ek_recompute_set *a, const ek_recompute_set *b)
 {
     return (b->extra_ms - a->extra_ms) * (a->kept_mb + b->kept_mb) / 2;
@@ -75,7 +75,7 @@ typedef struct chain {
     double area;
 } chain;
 
-/* All chains that go on from `so_far`, whose line ends in `end`. */
+/* All chains that continue `so_far`, with a line that ends in `end`. */
 static void try_chains(const ek_recompute_set_list *list, int n_offered, const chain *so_far,
                        const ek_recompute_set *end, chain *best)
 {

@@ -1,6 +1,6 @@
-/* The layers of a job, priced, and what a set of choices makes of them. Where choices are operators, a layer's graph is
- * the same for every set and only what runs again differs; elsewhere each set is put into the job and its layers are
- * built and priced anew, since modules and policies change what a layer is made of. */
+/* Prices the layers of a job with sets of choices. If choices are operators, a layer's graph is the same for every set
+ * and only the recomputation differs; otherwise each set is put into the job and its layers are built and priced again,
+ * since modules and policies change a layer's operators. */
 #include <stdlib.h>
 #include <string.h>
 
@@ -14,8 +14,8 @@
 
 /* ---- the bare job ---- */
 
-/* A pattern that names nothing stands for those to come: without flash attention the framework recomputes scores as
- * soon as there is one. */
+/* A pattern that names nothing represents later ones: without flash attention the framework recomputes scores as soon
+ * as there is one. */
 static ek_status make_bare(ek__set_problem *p)
 {
     const ek_recompute_set none = {0};
@@ -28,7 +28,7 @@ static ek_status make_bare(ek__set_problem *p)
 
 /* ---- layers ---- */
 
-/* Both passes with the host's part. A policy may change the forward pass, too: operators that are told apart. */
+/* Both passes with the host's part. A policy may also change the forward pass: it separates operators. */
 static double seconds_of(const ek__set_problem *p, const ek__layer_cost *layer, const ek__pass *again)
 {
     ek__pass forward = layer->forward, backward = layer->backward;
@@ -96,7 +96,7 @@ int64_t ek__set_bytes(const ek_job *job, const ek__graph *graph, const bool *kep
     return bytes;
 }
 
-/* Of a graph whose operators run again as `what` says. */
+/* Of a graph with the recomputation in `what`. */
 static void measure_as(const ek__set_problem *p, const ek_job *job, ek__layer_cost *cost, ek__recompute what,
                        const ek__set_layer *layer, int64_t *kept, double *ms)
 {
@@ -110,13 +110,13 @@ static void measure_as(const ek__set_problem *p, const ek_job *job, ek__layer_co
 void ek__set_measure_full(const ek__set_problem *p, ek_recompute_set *out)
 {
     for (int k = 0; k < p->n_layers; k++) {
-        ek__layer_cost cost = p->layer[k].cost; /* what it has asked again stays its own */
+        ek__layer_cost cost = p->layer[k].cost; /* later changes stay in this copy */
         measure_as(p, &p->bare, &cost, ek__recompute_of_kind(&p->bare, EK_RECOMPUTE_FULL), &p->layer[k], &out->kept[k],
                    &out->ms[k]);
     }
 }
 
-/* Operators that a set names, but for those that the job's patterns exclude. */
+/* Operators that a set names, except those that the job's patterns exclude. */
 static void name_operators(const ek__set_problem *p, const ek__graph *graph, const ek_recompute_set *set, bool *out)
 {
     bool matched[EK__MAX_OPS];

@@ -1,5 +1,5 @@
-/* Sets worth recomputing: the front by one of the two searches, measured, without what is no better than whole layers,
- * and what of it is offered. */
+/* Finds the useful sets to recompute: computes the front by one of the two searches, measures it, removes sets that are
+ * not better than whole layers, and selects the offered ones. */
 #include <math.h>
 #include <stdlib.h>
 
@@ -31,7 +31,7 @@ static int layers_of(const ek__set_problem *p)
     return n;
 }
 
-/* Patterns that stay in the job whatever set it has. */
+/* Patterns that stay in the job with every set. */
 static int n_staying(const ek_job *job)
 {
     int n = 0;
@@ -40,7 +40,7 @@ static int n_staying(const ek_job *job)
     return n;
 }
 
-/* Between nothing and full, and no more patterns than a file may have. */
+/* Between none and full, and at most as many patterns as a file may have. */
 static bool is_worth_it(const ek__set_problem *p, const ek_recompute_set_list *list, const ek_recompute_set *set)
 {
     return set->n_patterns > 0 && set->saved_mb > 0 && set->n_patterns + n_staying(p->job) <= EK_MAX_PATTERNS &&

@@ -1,10 +1,11 @@
-/* The front over all subsets of a few choices, each put into the job and measured; and fronts as such. */
+/* Computes the front over all subsets of a few choices, each put into the job and measured; also reduces sets to
+ * fronts. */
 #include <stdlib.h>
 
 #include "base/error.h"
 #include "recompute/sets.h"
 
-/* Times that differ by rounding alone are one. */
+/* Times that differ only by rounding are equal. */
 #define SAME 1e-12
 
 ek_status ek__found_add(ek__found_sets *sets, const ek__found_set *set, ek_error *err)
@@ -17,7 +18,7 @@ ek_status ek__found_add(ek__found_sets *sets, const ek__found_set *set, ek_error
     return EK_OK;
 }
 
-/* What keeps least first; of those the fastest, of those the fewest patterns. */
+/* Least saved bytes first; then the fastest, then the fewest patterns. */
 static int by_kept(const void *a, const void *b)
 {
     const ek__found_set *p = a, *q = b;

@@ -1,4 +1,4 @@
-/* A job with the patterns of sets in place of its own. */
+/* Replaces a job's patterns by those of sets. */
 #include <stdlib.h>
 #include <string.h>
 
@@ -6,7 +6,7 @@
 #include "job/job_internal.h"
 #include "recompute/sets.h"
 
-/* One of a set's patterns, for no layer; what excludes goes for all that recompute. */
+/* One of a set's patterns, for no layer; excluding patterns apply to all that recompute. */
 static ek_status add(ek_job *job, const ek_set_pattern *pattern, ek_pattern_kind list, const int *no_layer,
                      ek_error *err)
 {
@@ -18,7 +18,7 @@ static ek_status add(ek_job *job, const ek_set_pattern *pattern, ek_pattern_kind
     return status;
 }
 
-/* What a set has besides another. */
+/* The patterns of a set that another does not have. */
 static ek_status add_set(ek_job *job, const ek_recompute_set *set, const ek_recompute_set *but, ek_pattern_kind list,
                          ek_error *err)
 {
@@ -43,7 +43,7 @@ static ek_status keep_excluding(const ek_job *job, ek_job *out, ek_error *err)
     return status;
 }
 
-/* torchtitan's policy tells operators apart that its compiler joins otherwise. */
+/* torchtitan's policy separates operators that its compiler otherwise fuses. */
 static void distinguish(const ek_recompute_set *small, ek_job *job)
 {
     const bool compiled = job->run.launch == EK_LAUNCH_COMPILED;

@@ -1,6 +1,6 @@
-/* What messages are filled with: words that count up from one that mixes tag, sender and step, by an odd amount that
- * follows from them as well. So filling and checking run at the speed of memory, and no word of two messages is likely
- * the same. */
+/* Fills and checks the contents of messages. They are words that count up from a mix of tag, sender and step, by an odd
+ * increment derived from them too. So filling and checking run at memory speed, and two messages are unlikely to share
+ * a word. */
 #include <string.h>
 
 #include "evenkeel/rehearse.h"

@@ -1,7 +1,7 @@
-/* Tiers of a device from what was timed between processes. Of each operation a line through its times over the bytes
- * that a rank sends, which minimises relative errors: its slope is the rate, its begin the time that an empty message
- * takes. The tier's rate is the best one, and each operation's share what it reaches of that; its latency is the least
- * that a step of any operation takes, and what an operation takes besides is its start. */
+/* Fits a device's tiers to times measured between processes. For each operation it fits a line of time over the bytes
+ * that a rank sends, which minimises relative errors: its slope is the rate, its begin the time of an empty message.
+ * The tier's rate is the best one, and each operation's share is its rate relative to that; the tier's latency is the
+ * least time of a step of any operation, and the rest of an operation's begin is its start. */
 #include <assert.h>
 #include <math.h>
 #include <stdio.h>
@@ -14,7 +14,7 @@
 typedef struct line {
     int n;
     double begin, rate;
-    double steps; /* of a ring or messages one after another, each of which takes the latency */
+    double steps; /* of a ring or of successive messages, each with the latency */
 } line;
 
 static bool is_within(const ek_link_time *t)
@@ -22,8 +22,8 @@ static bool is_within(const ek_link_time *t)
     return t->n_ranks == t->per_node;
 }
 
-/* Bytes that a rank sends over the links, as cost/collective.c counts them: where a group has several ranks on a
- * machine, each of them carries its part of what leaves it. */
+/* Bytes that a rank sends over the links, counted as in cost/collective.c: if a group has several ranks on a machine,
+ * each of them sends its part of the machine's traffic. */
 static double sent(const ek_link_time *t)
 {
     double n = t->n_ranks, k = is_within(t) ? 1 : t->per_node;
@@ -103,11 +103,11 @@ static void fill_tier(ek_tier *tier, const char *name, int size, const ek_link_t
             latency = fmin(latency, lines[c].begin / lines[c].steps);
         }
     }
-    assert(rate > 0); /* there are times of this tier */
+    assert(rate > 0); /* the tier has times */
     tier->gbs = fmax(rate / 1e9, 1e-6);
     tier->latency_us = latency * 1e6;
     for (int c = 0; c < EK_N_COLLECTIVES; c++) {
-        bool timed = lines[c].n > 0; /* one that is not reaches what others do in the mean: assumed */
+        bool timed = lines[c].n > 0; /* one without times is assumed to reach the mean of the others */
         tier->share[c] = timed ? fmax(lines[c].rate / rate, 0.001) : 0.75;
         tier->start_us[c] = timed ? fmax(0, lines[c].begin - lines[c].steps * latency) * 1e6 : 0;
     }

@@ -1,5 +1,5 @@
-/* A rehearsal gone through without sending: every stage is a list of actions (receive, compute, send), and is gone on
- * with until it waits; what it does wakes the stage at the other end. What is left waiting is a deadlock, and since a
+/* Simulates a rehearsal without sending. Every stage is a list of actions (receive, compute, send) and advances until
+ * it waits; its actions wake the stage at the other end. Stages that still wait at the end are deadlocked, and since a
  * stage waits for one other at a time, following the waits ends in a cycle. */
 #include <assert.h>
 #include <math.h>
@@ -20,13 +20,13 @@ ek_rehearse_wait ek_rehearsal_wait(const ek_rehearsal *rehearsal, int stage, siz
     return (ek_rehearse_wait){.reason = reason, .stage = stage, .peer = peer, .block = block};
 }
 
-/* Place of an action in its stage's list; what is waited for in a block comes in the order of the reasons. */
+/* Place of an action in its stage's list; the waits of a block are in the order of the reasons. */
 static size_t action(size_t block, ek_rehearse_reason reason)
 {
     return block * 4 + (size_t)reason;
 }
 
-/* Is the wait for something that its peer, seen waiting itself, does only afterwards? */
+/* Is the wait for an action that its waiting peer does only later? */
 static bool is_held_up(const ek_rehearsal *r, const ek_rehearse_wait *w, const ek_rehearse_wait *peer)
 {
     const ek_rehearse_block *b = &r->block[w->block];
@@ -95,11 +95,11 @@ void ek_rehearse_wait_text(const ek_rehearsal *rehearsal, const ek_rehearse_wait
     }
 }
 
-/* ---- going through ---- */
+/* ---- simulation ---- */
 
 typedef struct stage {
     size_t block;          /* it is at */
-    ek_rehearse_reason at; /* next action of it: receive, own (and compute), send */
+    ek_rehearse_reason at; /* its next action: receive, own (and compute), send */
     double clock;
     bool listed;
 } stage;
@@ -110,9 +110,9 @@ typedef struct player {
     const double *edge_seconds;
     ek_rehearse_play *out;
     stage *stage;    /* [n_stages] */
-    double *offered; /* [n_messages] when its sender was there; NAN */
-    double *wanted;  /* [n_messages] when its receiver was; NAN */
-    int *todo;       /* [n_stages] stages that may go on */
+    double *offered; /* [n_messages] when its sender was ready; NAN */
+    double *wanted;  /* [n_messages] when its receiver was ready; NAN */
+    int *todo;       /* [n_stages] stages that may continue */
     int n_todo;
 } player;
 
@@ -129,7 +129,7 @@ static double travel(const player *p, ptrdiff_t message)
     return p->edge_seconds ? p->edge_seconds[p->r->message[message].edge] : 0;
 }
 
-/* When the message of the action has come or gone; NAN: not yet. */
+/* The time when the action's message was received or sent; NAN: not yet. */
 static double met(player *p, int s, ptrdiff_t message, bool is_receiver)
 {
     const ek_rehearse_message *m = &p->r->message[message];
@@ -148,7 +148,7 @@ static double met(player *p, int s, ptrdiff_t message, bool is_receiver)
     return begun + travel(p, message);
 }
 
-/* One action of a stage. @return whether it could be done */
+/* One action of a stage. @return whether it was possible */
 static bool act(player *p, int s)
 {
     stage *st = &p->stage[s];

@@ -1,5 +1,5 @@
-/* The matrix product that blocks compute with. It is small enough that libraries of BLAS do not share it out to
- * threads, and that a process can look after its messages between two. */
+/* The matrix product used as computation of blocks. It is small enough that BLAS libraries do not distribute it to
+ * threads, and that a process can handle its messages between two products. */
 #include <stdlib.h>
 
 #include "base/error.h"

@@ -1,6 +1,6 @@
-/* What the stages of a plan do, from its timeline: blocks with their times, and the message that each takes and gives.
- * A micro-batch is one chain, forward through the model and back; where two neighbours of the chain are on one stage,
- * the second follows the first, else a message goes between them. */
+/* Derives the actions of a plan's stages from its timeline: blocks with their times, and the message that each receives
+ * and sends. A micro-batch is one chain, forward through the model and back; if two neighbours of the chain are on one
+ * stage, the second follows the first, otherwise a message is sent between them. */
 #include <assert.h>
 #include <limits.h>
 #include <stdlib.h>
@@ -23,13 +23,13 @@ void ek_rehearsal_clear(ek_rehearsal *rehearsal)
     *rehearsal = (ek_rehearsal){0};
 }
 
-/* Chunks that blocks of a stage have: two where micro-batches run both ways. */
+/* Chunks of a stage's blocks: two if micro-batches run in both directions. */
 static int chunks_of(const ek_timeline *t)
 {
     return t->schedule->placement == EK_PLACE_BOTH_WAYS ? 2 : t->shape.n_chunks;
 }
 
-/* The tag of what a stage receives; also the place of the block that does in a table of a stage. */
+/* The tag of a stage's received message; also the place of the receiving block in a stage's table. */
 static long long tag_of(const ek_timeline *t, int per_process, int stage, int chunk, uint32_t micro_batch, int kind)
 {
     long long row = (long long)(stage % per_process) * chunks_of(t) + chunk;
@@ -54,7 +54,7 @@ static ek_status check(const ek_timeline *t, int n_processes, ek_error *err)
     return EK_OK;
 }
 
-/* Where every block of the timeline is, by stage, chunk, micro-batch and kind. */
+/* The place of every block of the timeline, by stage, chunk, micro-batch and kind. */
 typedef struct places {
     const ek_timeline *t;
     ptrdiff_t *at;
@@ -66,13 +66,13 @@ static ptrdiff_t *place(const places *p, int stage, int chunk, uint32_t micro_ba
     return &p->at[(row * (size_t)p->t->shape.n_micro_batches + micro_batch) * EK_N_BLOCK_KINDS + (size_t)kind];
 }
 
-/* The chunk of the stage at a position, for micro-batches that blocks of `chunk` belong to. */
+/* The chunk of the stage at a position, for micro-batches with blocks of `chunk`. */
 static int chunk_at(const ek_timeline *t, int position, int chunk)
 {
     return t->schedule->placement == EK_PLACE_BOTH_WAYS ? chunk : position / t->shape.n_stages;
 }
 
-/* Where the block's result goes to or comes from: `step` further along the chain's positions. -1: nowhere */
+/* The target or source of the block's result: `step` further along the chain's positions. -1: none */
 static ptrdiff_t neighbour(const places *p, int stage, const ek_interval *b, int step, int *other)
 {
     const ek_timeline *t = p->t;
@@ -94,7 +94,7 @@ static void add_message(const places *p, ek_rehearsal *r, ptrdiff_t from, int st
         .from = stage, .to = receiver, .tag = tag, .micro_batch = b->micro_batch, .chunk = b->chunk, .kind = b->kind};
 }
 
-/* What the block takes. */
+/* The message that the block receives. */
 static void connect(const places *p, ek_rehearsal *r, int stage, size_t k)
 {
     const ek_interval *b = &p->t->block[k];
@@ -112,7 +112,7 @@ static void connect(const places *p, ek_rehearsal *r, int stage, size_t k)
         r->block[k].after = *place(p, stage, b->chunk, b->micro_batch, EK_FORWARD);
 }
 
-/* Number the pairs of stages that send, by a table of them all where it is small beside the messages. */
+/* Number the pairs of stages that send, by a full table if it is small compared with the messages. */
 static ek_status find_edges(ek_rehearsal *r, ek_error *err)
 {
     size_t n = (size_t)r->n_stages;

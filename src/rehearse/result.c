@@ -1,5 +1,5 @@
-/* What was measured beside what was predicted: the step with the median time, its transfers edge by edge, and the
- * rehearsal gone through with these. */
+/* Compares measured with predicted figures: the step with the median time, its transfers edge by edge, and the
+ * rehearsal simulated with these. */
 #include <assert.h>
 #include <math.h>
 #include <stdlib.h>
@@ -18,7 +18,7 @@ void ek_rehearse_result_clear(ek_rehearse_result *result)
     *result = (ek_rehearse_result){0};
 }
 
-/* Of long cycles the first and the last waits: those between are alike. */
+/* Of long cycles the first and the last waits: those between are similar. */
 enum { MOST_WAITS_TOLD = 6, FIRST_TOLD = 3, LAST_TOLD = 2 };
 
 static void append(char *text, size_t size, size_t *used, const char *format, ...)
@@ -71,7 +71,7 @@ static double step_of(const ek_rehearsal *r, const ek_rehearse_record *record)
     return step;
 }
 
-/* The step whose time is the median, the lower one of two. */
+/* The step with the median time, the lower one of two. */
 static int median_step(const double *step, int n)
 {
     for (int i = 0; i < n; i++) {
@@ -86,7 +86,7 @@ static int median_step(const double *step, int n)
     return 0;
 }
 
-/* Of each message: the blocks that send and receive it. */
+/* For each message, the blocks that send and receive it. */
 typedef struct ends {
     size_t *sender, *receiver; /* [n_messages] */
 } ends;

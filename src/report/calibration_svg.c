@@ -1,5 +1,5 @@
-/* A calibration as a picture: every run's predicted step over the measured one, and how far off it is; what the runs
- * made of the constants; links and kernels as they were measured. */
+/* Draws a calibration: every run's predicted step over the measured one, and its error; the constants before and after
+ * the fit; links and kernels as measured. */
 #include <math.h>
 #include <string.h>
 
@@ -35,7 +35,7 @@ static void write_style(FILE *out)
 
 static const char *const point_style[EK__N_PREDICTED] = {"p0", "p1", "p2", "p3"};
 static const double point_radius[EK__N_PREDICTED] = {2.5, 3, 3.5, 4.5};
-/* Dashed beside the line of equal times. */
+/* Dashed lines next to the line of equal times. */
 static const double band = 0.1;
 
 typedef struct drawing {
@@ -43,7 +43,7 @@ typedef struct drawing {
     const ek_calibration *c;
     ek__axis measured, predicted; /* seconds */
     ek__axis below, error;        /* seconds, percent */
-    int n_beyond;                 /* predictions of the start whose error is off the axis */
+    int n_beyond;                 /* start predictions with an error outside the axis */
 } drawing;
 
 /* ---- axes ---- */
@@ -56,7 +56,7 @@ static void parse(double value, ek__axis *axis)
     }
 }
 
-/* From a little below the least to a little above the greatest, a factor of two at least. */
+/* From a little below the minimum to a little above the maximum, a factor of two at least. */
 static void widen(ek__axis *axis)
 {
     double middle = sqrt(axis->low * axis->high), ratio = fmax(sqrt(2), 1.12 * sqrt(axis->high / axis->low));
@@ -83,7 +83,7 @@ static void lay_steps(drawing *d)
     d->below.to = ERRORS_RIGHT;
 }
 
-/* Wide enough for all but the start, whose errors would make the others' invisible. */
+/* Wide enough for all except the start, since its errors would make the others invisible. */
 static void lay_errors(drawing *d)
 {
     double low = -5, high = 5;
@@ -101,7 +101,7 @@ static void lay_errors(drawing *d)
                           .to = PLOT_TOP};
 }
 
-/* Round multiples of every power of ten, the fewer the more powers there are. */
+/* Round multiples of every power of ten, fewer per power if there are more powers. */
 static void time_ticks(const drawing *d, const ek__axis *axis, bool upright)
 {
     static const double multiples[3][8] = {{1, 1.5, 2, 3, 4, 5, 6, 8}, {1, 2, 5}, {1}};
@@ -134,7 +134,7 @@ static void error_ticks(const drawing *d)
     }
 }
 
-/* predicted = (1 + off) measured, as far as it is inside the plot */
+/* predicted = (1 + off) measured, clipped to the plot */
 static void draw_ratio(const drawing *d, double off)
 {
     double from = d->measured.low, to = d->measured.high;
@@ -167,7 +167,7 @@ static void draw_point(const drawing *d, int k, double x, double y)
             ek__coordinate(y).text, ek__coordinate(point_radius[k]).text);
 }
 
-/* A kind of prediction after the other, so that the ones that matter lie on top. */
+/* One kind of prediction after the other, with the important ones on top. */
 static void draw_runs(drawing *d, bool errors)
 {
     for (int k = 0; k < EK__N_PREDICTED; k++)
@@ -263,7 +263,7 @@ static void draw_constant(const drawing *d, const ek_calibrated_constant *k, con
 {
     char text[160];
     ek__svg_text(d->out, NAME_RIGHT, y + 4, 12, EK__END, "t", k->name);
-    double digit = pow(10, floor(log10(fmax(k->error, 1e-12))) - 1); /* the second one of the error */
+    double digit = pow(10, floor(log10(fmax(k->error, 1e-12))) - 1); /* the second significant one of the error */
     snprintf(text, sizeof text, "%s → %s ± %s%s%s", ek__short(k->start).text,
              ek__short(round(k->value / digit) * digit).text, ek__short(round(k->error / digit) * digit).text,
              k->unit[0] ? " " : "", k->unit);
@@ -275,7 +275,7 @@ static void draw_constant(const drawing *d, const ek_calibrated_constant *k, con
     draw_point(d, EK__PREDICTED_FIT, inside(axis, k->value / k->start), y);
 }
 
-/* @return where the next line can be; with out NULL it is only measured */
+/* @return the position of the next line; with out NULL, only measures it */
 static double draw_constants(const drawing *d, double y)
 {
     int n = 0;

@@ -1,5 +1,6 @@
-/* A calibration for people: errors first, since they say whether the rest is to be believed; then what the data
- * determine and what they do not, and what to measure next. And as the comments of the device file that it makes. */
+/* Prints a calibration for people: errors first, since they show how reliable the rest is; then the constants that the
+ * data determine and those they do not, and the next measurements. Also prints it as comments of the new device
+ * file. */
 #include <assert.h>
 #include <math.h>
 #include <string.h>
@@ -98,7 +99,7 @@ static void print_kernels(const ek_calibration *c, bool color, FILE *out)
                         c->kernels[k].determined ? "" : "  not determined");
 }
 
-/* What a profile's operators and collectives came to, in the order of their enums. */
+/* The measured figures of a profile's operators and collectives, in the order of their enums. */
 static void print_counts(const char *title, const long long *count, const char *const *word, int n, FILE *out)
 {
     bool any = false;
@@ -210,7 +211,7 @@ static void print_proposed(const ek_calibration *c, bool color, FILE *out)
                     100 * c->proposed[i].after);
 }
 
-/* Where a run is from: the line of a table, or a log as a whole. */
+/* The source of a run: the line of a table, or a whole log. */
 static void print_place(const ek_calibrated_run *r, FILE *out)
 {
     if (r->line > 0)
@@ -239,7 +240,7 @@ static void print_left(const ek_calibration *c, bool color, FILE *out)
         fprintf(out, "  and %d more\n", n - MAX_LEFT);
 }
 
-/* The runs that the fit is worst at, when they are left out. */
+/* The runs with the largest errors when they are left out. */
 static void print_worst(const ek_calibration *c, bool color, FILE *out)
 {
     const ek_calibrated_run *shown[3] = {NULL};

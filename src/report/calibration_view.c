@@ -1,4 +1,4 @@
-/* What several writers of a calibration say alike. */
+/* Texts shared by the writers of a calibration. */
 #include <math.h>
 #include <stdio.h>
 
@@ -10,7 +10,7 @@ bool ek__calibrated_has(const ek_calibrated_run *run, ek__predicted which)
 {
     switch (which) {
     case EK__PREDICTED_START:
-        return run->used && run->before > 0; /* as the errors of the start are of these */
+        return run->used && run->before > 0; /* since the errors of the start are of these */
     case EK__PREDICTED_FIT:
         return run->used && run->after > 0;
     case EK__PREDICTED_GROUP_OUT:

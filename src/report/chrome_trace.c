@@ -1,6 +1,7 @@
-/* One case as a Chrome trace (Trace Event Format, JSON): a thread per stage with its blocks, arrows for what stages
- * send each other, and one memory counter per stage. Written as it goes, so memory stays constant; an arrow's number is
- * computed from its sender, so that both ends agree without a table. The input's unit is taken as milliseconds. */
+/* Writes one case as a Chrome trace (Trace Event Format, JSON): a thread per stage with its blocks, arrows for
+ * transfers between stages, and one memory counter per stage. Written as a stream, so memory is constant; an arrow's
+ * number is computed from its sender, so that both ends agree without a table. The input's unit is assumed to be
+ * milliseconds. */
 #include <assert.h>
 #include <inttypes.h>
 
@@ -57,7 +58,7 @@ static void write_names(const ek_shape *shape, const char *unit, FILE *out)
     }
 }
 
-/* Stage of a model position for the micro-batches that a block of `chunk` belongs to; -1 outside the model. */
+/* Stage of a model position for the micro-batches of a block of `chunk`; -1 outside the model. */
 static int stage_of(const ek_timeline *t, int position, int chunk)
 {
     int p = t->shape.n_stages;
@@ -66,7 +67,7 @@ static int stage_of(const ek_timeline *t, int position, int chunk)
     return ek_stage_at(t->schedule->placement, p, position, chunk);
 }
 
-/* Of what the F or the B at a model position sends. */
+/* The arrow's number for the send of the F or the B at a model position. */
 static uint64_t flow_id(const ek_shape *shape, const ek_interval *b, int position)
 {
     uint64_t n_positions = (uint64_t)shape->n_chunks * (uint64_t)shape->n_stages;
@@ -98,11 +99,11 @@ static void write_block(const ek_timeline *t, const ek_interval *b, int stage, F
     fprintf(out, "\"memory_mb\":%s}}", ek__fixed(b->memory_mb, 2).text);
 
     if (b->kind == EK_BACKWARD_WEIGHT)
-        return; /* nothing waits for it */
+        return; /* no block waits for it */
     int position = ek_position(t->schedule->placement, shape->n_stages, b->chunk, stage);
     int step = b->kind == EK_FORWARD ? 1 : -1;
     int receiver = stage_of(t, position + step, b->chunk), sender = stage_of(t, position - step, b->chunk);
-    /* An arrow leaves from inside its block: a start at the very end would bind to the block that follows. */
+    /* An arrow leaves from inside its block: a start at the very end would bind to the next block. */
     if (receiver >= 0 && receiver != stage)
         flow("s", stage, b->end - (b->end - b->start) / 1000, sent[b->kind], flow_id(shape, b, position), out);
     if (sender >= 0 && sender != stage)
@@ -122,7 +123,7 @@ static void write_stage(const ek_timeline *timeline, int stage, int digits, cons
     for (size_t i = timeline->first[stage]; i < timeline->first[stage + 1]; i++) {
         write_block(timeline, &timeline->block[i], stage, out);
         const ek_interval *b = &timeline->block[i];
-        if (b->during_mb > before) /* recomputation brings something back for as long as the block runs */
+        if (b->during_mb > before) /* recomputed tensors are live while the block runs */
             counter(stage, digits, b->start, b->during_mb, unit, out);
         counter(stage, digits, b->end, b->memory_mb, unit, out);
         before = b->memory_mb;

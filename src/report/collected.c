@@ -1,4 +1,4 @@
-/* What a dry run held on every stage: a table for people, the lines of an init file, an object for scripts. */
+/* Writes a dry run's memory of every stage: a table for people, the lines of an init file, an object for scripts. */
 #include <math.h>
 #include <string.h>
 

@@ -1,4 +1,4 @@
-/* JSON and tables of comma-separated values of results whose description in src/figures says all of them. */
+/* Writes JSON and tables of comma-separated values of results that are fully described in src/figures. */
 #include "evenkeel/device.h"
 #include "evenkeel/diagnose.h"
 #include "evenkeel/estimate_report.h"

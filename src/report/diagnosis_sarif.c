@@ -1,6 +1,6 @@
-/* Bottlenecks as SARIF: a rule for each kind, a result for each bottleneck with its share, its change and its gain. Few
- * lie in a line of a file, so places are files of the evidence and, by name, the ranks and steps that it is of. A
- * bottleneck whose gain is not known is a note. */
+/* Writes bottlenecks as SARIF: a rule for each kind, a result for each bottleneck with its share, its change and its
+ * gain. Few are at a line of a file, so places are files of the evidence and, by name, its ranks and steps. A
+ * bottleneck with an unknown gain is a note. */
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
@@ -13,7 +13,7 @@
 
 enum { PLACE = 96 };
 
-/* docs/diagnose.md has the same; those of computing are in its own list. */
+/* docs/diagnose.md has the same; those of computing are in a separate list. */
 static const ek__sarif_rule rules[] = {
     {"slow-operators", "Executions of an operator take far longer than others of its kind.",
      "Some executions take far longer than the same operator elsewhere: the device was slow then, or something ran at "
@@ -103,7 +103,7 @@ int ek__diagnosis_sarif_rules(ek__sarif_rule out[EK__MAX_SARIF_RULES])
     return n;
 }
 
-/* Those that are known, and one for each bottleneck that is not among them. @return how many */
+/* The known ones, and one for each bottleneck without a known one. @return their number */
 static int gather_rules(const ek_diagnosis *d, ek__sarif_rule out[EK__MAX_SARIF_RULES])
 {
     int n = ek__diagnosis_sarif_rules(out);
@@ -123,7 +123,7 @@ static void name_place(const ek_evidence *e, char text[PLACE])
         snprintf(text, PLACE, "the run");
 }
 
-/* The title has the figure; what to change follows, as a sentence and as it is written in the run's files. */
+/* The title has the figure; the change follows, as a sentence and as settings of the run's files. */
 static char *make_message(const ek_bottleneck *b)
 {
     char *text = NULL;

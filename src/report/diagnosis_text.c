@@ -1,6 +1,6 @@
-/* A diagnosis for a terminal: what a step takes, then one block for each bottleneck in the order of what it brings,
- * each with its evidence and the setting to paste, then what was not looked at and how to get it. Lines are broken at
- * words; a setting is printed as it is, however long, since it is to be pasted. */
+/* Prints a diagnosis for a terminal: the parts of a step, then one block for each bottleneck in the order of gain, with
+ * its evidence and the setting to paste, then the unchecked points and the data they need. Lines are broken at words; a
+ * setting is printed unbroken for pasting. */
 #include <math.h>
 #include <string.h>
 
@@ -16,7 +16,7 @@ typedef struct page {
     bool color;
 } page;
 
-/* "lead: text", the text hanging behind the lead, unless that is long. */
+/* "lead: text", the text indented by the lead, unless that is long. */
 static void print_item(const page *p, int indent, const char *lead, const char *text)
 {
     fprintf(p->out, "%*s%s", indent, "", lead);

@@ -1,4 +1,4 @@
-/* report/estimate_internal.h - what the writers of an estimate share. */
+/* report/estimate_internal.h - texts shared by the writers of an estimate. */
 #ifndef EK_REPORT_ESTIMATE_INTERNAL_H
 #define EK_REPORT_ESTIMATE_INTERNAL_H
 
@@ -10,16 +10,16 @@ bool ek__estimate_has(const ek_estimate *estimate, int part);
 void ek__estimate_verdict(const ek_estimate *estimate, char *text, size_t size);
 /** "fits: fullest is stage 0 with 56 320 MB of 59 392 MB" */
 void ek__estimate_memory(const ek_estimate *estimate, char *text, size_t size);
-/** What the error to expect is, one sentence: of which runs, or not known; and the nearest measured cell.
+/** The expected error, one sentence: from which runs, or unknown; and the nearest measured cell.
  */
 void ek__estimate_error(const ek_estimate *estimate, char *text, size_t size);
-/** How the framework runs the step, as far as the job's groups make it matter: "kernels launched one by one; behind
- * computing: gradients in buckets of 40 MB; exposed: tensor parallel" */
+/** The framework's way to run the step, as far as it matters for the job's groups: "kernels launched one by one;
+ * overlapped with computing: gradients in buckets of 40 MB; exposed: tensor parallel" */
 void ek__estimate_run(const ek_job *job, char *text, size_t size);
 /** The name of the job's model. */
 const char *ek__estimate_name(const ek_estimate *estimate);
 
-/** What the figures are of, one sentence, for every writer. */
+/** The meaning of the figures, one sentence, for every writer. */
 extern const char ek__estimate_basis[];
 
 #endif

@@ -1,6 +1,5 @@
-/* An estimate as a picture: a bar for every stage, as long as the step, split into its parts in a fixed order, so that
- * they line up; with a measured run its step above them, and the predicted one in the same parts as far as the run
- * tells. */
+/* Draws an estimate: a bar for every stage, as long as the step, split into its parts in a fixed order, so that they
+ * line up; with a measured run, its step above them, and the predicted one in the same parts as the run. */
 #include <math.h>
 #include <string.h>
 
@@ -13,11 +12,11 @@
 
 enum { PLOT_LEFT = 130, PLOT_RIGHT = 1380, LEGEND_TOP = 96, LEGEND_LINE = 22, LEGEND_RIGHT = EK__PAGE - EK__MARGIN };
 
-/* A step in four parts, as a trace tells them, or whole, as a log does. */
+/* A step in four parts from a trace, or whole from a log. */
 enum { WHOLE = EK_N_AGAINST_PARTS };
 static const char *const against_style[EK_N_AGAINST_PARTS + 1] = {"q0", "q1", "q2", "q3", "whole"};
 
-/* The bubble is hatched, whatever role it has. */
+/* The bubble is hatched, in any role. */
 static int fill_of(int part)
 {
     return part == EK_STEP_BUBBLE ? -1 : ek__step_part_role(part);
@@ -83,7 +82,7 @@ static void add_swatch(legend *l, const char *style, const char *text)
     l->x += width;
 }
 
-/* A line of its own, led by what its swatches are of. */
+/* A separate line that begins with the meaning of its swatches. */
 static void begin_line(legend *l, const char *text)
 {
     l->x = EK__MARGIN;
@@ -93,7 +92,7 @@ static void begin_line(legend *l, const char *text)
     l->x += ek__svg_text_width(text, 12, false) + 12;
 }
 
-/* @return where its last line is */
+/* @return the position of its last line */
 static double draw_legend(const ek_estimate_report *r, FILE *out)
 {
     legend l = {out, EK__MARGIN, LEGEND_TOP};

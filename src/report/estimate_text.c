@@ -1,5 +1,5 @@
-/* An estimate for people, the verdict first: how long a step takes and whether it fits; the measured run beside it;
- * where the step goes and what each part rests on; a row a stage; the error to expect and what makes it smaller. */
+/* Prints an estimate for people, the verdict first: the step time and whether it fits; the measured run next to it; the
+ * parts of the step and the basis of each; a row per stage; the expected error and ways to reduce it. */
 #include <assert.h>
 #include <inttypes.h>
 #include <math.h>
@@ -115,7 +115,7 @@ static void print_against(const page *p)
 
 /* ---- bars ---- */
 
-/* The part that is the i-th with any time. */
+/* The i-th part with any time. */
 static void part_bar(const void *user, int i, ek__bar *out)
 {
     const page *p = user;
@@ -262,7 +262,7 @@ static void print_stages(const page *p)
     draw_memory(p);
 }
 
-/* ---- how sure ---- */
+/* ---- certainty ---- */
 
 static void print_texts(const page *p, const char *title, const ek_estimate_texts *texts)
 {

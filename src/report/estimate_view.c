@@ -1,4 +1,4 @@
-/* What several writers of an estimate say alike. */
+/* Texts shared by the writers of an estimate. */
 #include <math.h>
 #include <string.h>
 
@@ -38,7 +38,7 @@ void ek__estimate_verdict(const ek_estimate *estimate, char *text, size_t size)
         snprintf(text + used, size - used, ", HFU %s %%", ek__fixed(100 * estimate->metrics.hfu, 1).text);
 }
 
-/* What may run beside computing, where the job has such groups. */
+/* Communication that may overlap with computing, if the job has such groups. */
 typedef struct overlap {
     const char *name;
     bool there, hidden;
@@ -95,7 +95,7 @@ void ek__estimate_memory(const ek_estimate *estimate, char *text, size_t size)
                  m->fullest, peak.text, reserved, ek__whole_mb(m->limit).text);
 }
 
-/* What a device's error is of, with its name once. */
+/* The basis of a device's error, with its name once. */
 static const char *const error_of[EK_N_ERROR_BASES] = {
     [EK_ERROR_ASSUMED] = "assumed: the file of %s does not contain its runs",
     [EK_ERROR_FIT] = "residual of the fit of %s on its own runs; other jobs may have larger errors",

@@ -1,4 +1,4 @@
-/* Tables of comma-separated values: the columns that figures have in src/figures. */
+/* Writes tables of comma-separated values with the columns of the figures in src/figures. */
 #include "report/fields_csv.h"
 
 #include <inttypes.h>

@@ -1,5 +1,5 @@
-/* report/fields_csv.h - tables of comma-separated values from the description of their figures. What is not known is
- * empty. */
+/* report/fields_csv.h - writes tables of comma-separated values from the description of their figures. Unknown values
+ * are empty. */
 #ifndef EK_REPORT_FIELDS_CSV_H
 #define EK_REPORT_FIELDS_CSV_H
 
@@ -8,7 +8,7 @@
 #include "evenkeel/error.h"
 #include "figures/figures.h"
 
-/** Names of the columns with commas between, without a line end. */
+/** Names of the columns separated by commas, without a line end. */
 void ek__print_names_csv(const ek__column *column, int n, FILE *out);
 /** A value. */
 void ek__print_cell_csv(const ek__column *c, const void *record, const ek__owner *of, FILE *out);

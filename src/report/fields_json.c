@@ -1,5 +1,5 @@
-/* The JSON of a result: a walk over its fields, in order. What a field's kind cannot say is written by functions of the
- * result's own writer. */
+/* Writes the JSON of a result by a walk over its fields, in order. Fields that their kind cannot describe are written
+ * by functions of the result's own writer. */
 #include "report/fields_json.h"
 
 #include <assert.h>
@@ -10,7 +10,7 @@
 #include "base/digits.h"
 #include "base/print.h"
 
-/* A text that is a whole number as one. */
+/* A text that is an integer, as a number. */
 static void write_numeral(ek__stream *s, const char *key, const char *text)
 {
     size_t n = text ? strlen(text) : 0;
@@ -96,7 +96,8 @@ static ek_status write_own(ek__json_walk *w, const ek__fields *fields, const ek_
 /* NOLINTBEGIN(misc-no-recursion): as deep as the structs */
 static ek_status write_entries(ek__json_walk *w, const char *key, const ek__member *f, const void *record);
 
-/* Entries of a map are called by their first member. Of one value alone, without a key, the value or list is the entry.
+/* The first member of a map's entry is its key. If an entry has a single value without a key, that value or list is the
+ * entry.
  */
 static ek_status write_each(ek__json_walk *w, const ek__member *f, const void *record)
 {

@@ -1,4 +1,4 @@
-/* report/fields_json.h - the JSON of a result from the description of its figures. */
+/* report/fields_json.h - writes the JSON of a result from the description of its figures. */
 #ifndef EK_REPORT_FIELDS_JSON_H
 #define EK_REPORT_FIELDS_JSON_H
 
@@ -25,9 +25,9 @@ struct ek__json_walk {
     ek_error *err;
 };
 
-/** The fields of a record as members of the object that is open. */
+/** The fields of a record as members of the open object. */
 ek_status ek__put_fields(ek__json_walk *w, const ek__fields *fields, const void *record);
-/** The same as an object of its own; null where the fields are not known. `key` is NULL inside lists. */
+/** The same as a separate object; null if the fields are unknown. `key` is NULL inside lists. */
 ek_status ek__put_record(ek__json_walk *w, const char *key, const ek__fields *fields, const void *record);
 /**
  * A whole result: its fields as one object, and a line end. `own`: [n_own] functions of its fields of kind

@@ -1,12 +1,12 @@
-/* Simulated and balanced plans as JSON, the versioned machine contract (docs/json.md): a walk over their figures
- * (figures/balance*.c). */
+/* Writes simulated and balanced plans as JSON, the versioned machine contract (docs/json.md), by a walk over their
+ * figures (figures/balance*.c). */
 #include <assert.h>
 
 #include "report/fields_json.h"
 #include "report/report_internal.h"
 #include "report/writers.h"
 
-/* One answer, or a list of one for every case. */
+/* One result, or a list with one per case. */
 ek_status ek__balance_write_json(const ek_report *report, FILE *out, ek_error *err)
 {
     bool list = ek__is_list(report);

@@ -1,6 +1,6 @@
-/* The answer for people: the original tool's block to the letter, then what it does not say - step time and what that
- * rests on, a table per stage, the memory model and its fit, and a comparison when there are several plans. Plain
- * columns that survive a pipe; colour only marks the verdicts and headings. */
+/* Prints plans for people: the original tool's block to the letter, then the additional figures - step time and its
+ * basis, a table per stage, the memory model and its fit, and a comparison of several plans. Plain columns that survive
+ * a pipe; colour only marks verdicts and headings. */
 #include <math.h>
 #include <string.h>
 
@@ -64,7 +64,7 @@ static void bubble_block(const ek_timeline *timeline, FILE *out)
     fprintf(out, "+%s%s\n", recompute.text[0] == '-' ? " " : "  ", recompute.text);
 }
 
-/* What lies on the critical path, in shares of the step, and how it is spread over the stages. */
+/* The parts of the critical path, in shares of the step, and their distribution over the stages. */
 static void path_line(const ek_timeline *t, FILE *out)
 {
     static const char *const word[] = {"forward", "backward", "weight gradient", "recomputation", "transfers"};
@@ -226,7 +226,7 @@ static void repeats_line(const char *what, const double *value, int n, const cha
     fprintf(out, " (%s)\n", meaning);
 }
 
-/* Where the cluster and the micro-batches are not all alike, and what the search was not free in. */
+/* The differences within the cluster and the micro-batches, and the constraints of the search. */
 static void uneven_lines(const ek_report *report, const ek_timeline *timeline, FILE *out)
 {
     int p = timeline->shape.n_stages;
@@ -356,7 +356,7 @@ static void unmodelled_kinds(const bool modelled[EK_N_RECOMPUTE], char text[KIND
             n += snprintf(text + n, KINDS_SIZE - (size_t)n, "%s%s", n ? ", " : "", ek_recompute_name[k]);
 }
 
-/* Nothing fits limits that differ from stage to stage. */
+/* No plan fits limits that differ from stage to stage. */
 static void infeasible_stages(const ek_report *report, FILE *out)
 {
     const ek_balance_result *search = report->search;
@@ -387,7 +387,7 @@ static void infeasible_limit(const ek_report *report, FILE *out)
     double smallest = search->smallest_limit_mb;
     if (!isfinite(smallest))
         return;
-    /* Rounded up: the printed limit, given back as -mem, must fit. */
+    /* Rounded up: the printed limit, passed as -mem, must fit. */
     ek__digits fits = ek__fixed(ceil(smallest), 0);
     if (search->smallest_limit_exact)
         fprintf(out, "The smallest limit that fits is %s MB (exact).\n", fits.text);
@@ -449,11 +449,11 @@ static void body_memory(const ek_layer *body, bool named, const char *per, FILE 
     fprintf(out, " per layer and %s\n", per);
 }
 
-/* Where a prediction may be short of the truth by more than the answer leaves free. */
+/* Warn if a prediction's error may exceed the free memory of the plan. */
 static void doubts(const ek_report *report, FILE *out)
 {
     const ek_memory_fit *fit = &report->layers->fit;
-    const ek_residual *low = NULL; /* the stage that the model is furthest below */
+    const ek_residual *low = NULL; /* the stage that the model underestimates most */
     for (int i = 0; i < fit->n_residuals; i++)
         if (!low || fit->residual[i].measured_mb - fit->residual[i].predicted_mb > low->measured_mb - low->predicted_mb)
             low = &fit->residual[i];

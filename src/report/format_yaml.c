@@ -1,5 +1,5 @@
-/* A plan file that ek_strategies_read() reads back: the original's manual format, one named strategy per case, with the
- * micro-batches and the schedule's memory variant the figures hold for. What the numbers rest on stands in comments. */
+/* Writes a plan file that ek_strategies_read() reads back: the original's manual format, one named strategy per case,
+ * with the micro-batches and the schedule's memory variant of the figures. Comments give the basis of the numbers. */
 #include <math.h>
 #include <string.h>
 
@@ -41,7 +41,8 @@ static void quoted(const char *text, FILE *out)
     fputc('"', out);
 }
 
-/* Two strategies of one name would be a repeated key: the later ones get a number, and room is made for it. */
+/* Two strategies of one name would be a repeated key: the later ones get a number, and the name is shortened to fit
+ * it. */
 static void unique_name(const ek_report *report, int index, char name[EK_NAME_SIZE])
 {
     const char *own = report->cases[index].name;

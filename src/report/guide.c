@@ -1,4 +1,4 @@
-/* The dry runs to make: lists to paste, and how well their peaks will tell the answers. */
+/* Prints the dry runs to make: lists to paste, and how well their peaks determine the unknowns. */
 #include <math.h>
 
 #include "evenkeel/guide.h"

@@ -1,11 +1,11 @@
-/* The init file of the dry runs that the guide chose: all of it but the peaks, whose places hold 0 until `collect`
- * fills them in (0 is refused when the file is read, with the place). */
+/* Writes the init file of the dry runs that the guide chose: everything except the peaks, which are 0 until `collect`
+ * fills them in (the reader rejects 0 with its place). */
 #include <math.h>
 
 #include "evenkeel/guide.h"
 #include "report/report_internal.h"
 
-/* What a line lists besides the four lists of a round. */
+/* The entries of a line in addition to the four lists of a round. */
 enum { STAGE_IDS = 4, NO_PEAKS };
 
 /* One list of the stages first .. last, or a list of one for each round. */

@@ -1,6 +1,6 @@
-/* What differs between two graphs, for people and as JSON: recomputation, what backward keeps, communication,
- * parameters, operators by their number, and those that only one of them has. The figures are the comparison's; the
- * writers subtract and print. */
+/* Writes the differences between two graphs for people and as JSON: recomputation, tensors kept for backward,
+ * communication, parameters, counts of operators, and operators of only one of them. The figures are the comparison's;
+ * the writers subtract and print. */
 #include <inttypes.h>
 
 #include "base/error.h"
@@ -138,7 +138,7 @@ ek_status ek__ir_write_difference_text(const ek_ir_report *a, const ek_ir_report
 ek_status ek__ir_write_difference_json(const ek_ir_report *a, const ek_ir_report *b, const ek_ir_difference *difference,
                                        const ek_ir_view *view, FILE *out, ek_error *err)
 {
-    (void)view; /* what is chosen is for people; the comparison is of all */
+    (void)view; /* the selection is for people; the comparison is of all */
     const ek_ir_difference *d = difference;
     const ek__ir_sides sides = {
         .side = {{.report = *a, .only = d->only[0], .n_only = d->n_only[0]},

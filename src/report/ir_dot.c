@@ -1,6 +1,6 @@
-/* Chosen operators, whoever they take from and whoever takes from them, and the edges between, as Graphviz. An edge
- * from a forward value to a backward operator is what memory goes to: it is drawn thick, with its bytes. Neighbours are
- * dashed; what they are connected to besides is not drawn. Literals and graphs are not nodes and are left out. */
+/* Writes chosen operators, their producers and consumers, and the edges between, as Graphviz. An edge from a forward
+ * value to a backward operator costs memory: it is drawn thick, with its bytes. Neighbours are dashed; their other
+ * connections are not drawn. Literals and graphs are not nodes and are omitted. */
 #include <inttypes.h>
 #include <stdlib.h>
 
@@ -28,7 +28,7 @@ static void escape(const char *text, FILE *out)
         bool control = code < 0x20 || (code >= 0x7f && code < 0xa0);
         if (code == '"' || code == '\\')
             fputc('\\', out);
-        /* Graphviz takes "&amp;" for a character of HTML in every label. */
+        /* Graphviz reads "&amp;" as an HTML character in every label. */
         if (code == '&')
             fputs("&amp;", out);
         else
@@ -36,7 +36,7 @@ static void escape(const char *text, FILE *out)
     }
 }
 
-/* ---- what is drawn ---- */
+/* ---- selection ---- */
 
 static void mark_neighbours(drawing *d)
 {
@@ -84,7 +84,7 @@ static uint32_t count_drawn(const drawing *d)
 
 /* ---- nodes ---- */
 
-/* The end of a text, as much as fits into a line of a box. */
+/* The end of a text, cut to a line of a box. */
 static void write_tail(const char *text, FILE *out)
 {
     const char *tail = ek__tail(text, LINE);
@@ -181,7 +181,7 @@ static void write_edges(const drawing *d)
     }
 }
 
-/* Nodes of one graph in one frame, when there are several graphs. */
+/* Nodes of one graph in one frame if there are several graphs. */
 static void write_nodes(const drawing *d)
 {
     const ek_ir *ir = d->ir;

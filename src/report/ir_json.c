@@ -1,5 +1,5 @@
-/* Checked graphs as JSON, by docs/ir-json.md: a walk over the figures of all files (figures/ir.c). It is printed as it
- * goes, so that a large graph needs no second copy in memory. */
+/* Writes checked graphs as JSON (docs/ir-json.md) by a walk over the figures of all files (figures/ir.c). The output is
+ * a stream, so that a large graph needs no second copy in memory. */
 #include <stdlib.h>
 
 #include "base/error.h"

@@ -1,5 +1,5 @@
-/* How the writers of graphs print sizes, nodes and layers for people. Names come from files and may hold anything: all
- * of them go through ek__print_name(). */
+/* Prints sizes, nodes and layers for the writers of graphs. Names come from files and may contain any bytes: all of
+ * them go through ek__print_name(). */
 #include <inttypes.h>
 
 #include "evenkeel/ir.h"

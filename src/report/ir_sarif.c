@@ -1,5 +1,5 @@
-/* Findings of checked graphs as SARIF: a rule for every check, a result for each finding that the view shows, at the
- * line of the graph where its first occurrence begins and at the operator by its scope; the nodes that show it and the
+/* Writes findings of checked graphs as SARIF: a rule for every check, a result for each finding that the view shows, at
+ * the line of the graph of its first occurrence and at the operator by its scope; the nodes of its evidence and the
  * line of the program are related places. */
 #include <assert.h>
 #include <math.h>
@@ -14,7 +14,7 @@
 
 enum { MAX_SCOPE = 1024, MAX_RELATED = EK_IR_MAX_CHAIN + 1 };
 
-/* In the order of docs/ir-checks.md, which says more. */
+/* In the order of docs/ir-checks.md, which has more details. */
 static const ek__sarif_rule rules[] = {
     {"recompute-not-in-effect", "Requested recomputation is not in effect.",
      "The backward pass uses the value itself, not a recomputed copy, so the value is saved as without recomputation; "
@@ -64,14 +64,14 @@ const ek__sarif_rule *ek__ir_sarif_rules(int *n)
     return rules;
 }
 
-/* What the texts of one result are in. */
+/* Buffers for the texts of one result. */
 typedef struct texts {
     char message[4096], label[64], scope[MAX_SCOPE];
     char chain_label[EK_IR_MAX_CHAIN][64], chain_scope[EK_IR_MAX_CHAIN][MAX_SCOPE];
     char source[MAX_SCOPE];
 } texts;
 
-/* Where a node begins, and what it is called. */
+/* The place and the name of a node. */
 static ek__sarif_place place_of(const ek_ir *ir, uint32_t node, char label[64], char scope[MAX_SCOPE])
 {
     ek__sarif_place place = {.path = ir->in_file ? ir->path : NULL};
@@ -90,7 +90,7 @@ static ek__sarif_place place_of(const ek_ir *ir, uint32_t node, char label[64], 
     return place;
 }
 
-/* The line of the program that a node was made by, "file.py:20". @return false where the graph does not tell */
+/* The line of the program that made a node, "file.py:20". @return false if the graph does not have it */
 static bool source_of(const ek_ir *ir, uint32_t node, char path[MAX_SCOPE], ek__sarif_place *out)
 {
     const char *text =

@@ -1,6 +1,6 @@
-/* Sums over the nodes of a graph that are shown: by layer, by kind of communication, and over entries of a list that
- * differ in their layer only. All of them sort and then add up neighbours, so that no input makes them slow; bytes that
- * are not known are counted apart and never added. */
+/* Sums over the selected nodes of a graph: by layer, by kind of communication, and over entries of a list that differ
+ * only in their layer. All of them sort and then add up neighbours, so no input makes them slow; unknown bytes are
+ * counted separately and never added. */
 #include <stdlib.h>
 #include <string.h>
 
@@ -23,7 +23,7 @@ static int64_t known(int64_t bytes)
     return bytes < 0 ? 0 : bytes;
 }
 
-/* Is the node of the micro-batch whose memory is summed? */
+/* Does the node belong to the micro-batch of the memory sum? */
 static bool counts(const ek_ir_report *report, const ek__ir_sums *sums, uint32_t node)
 {
     int micro = report->ir->node[node].micro;
@@ -36,7 +36,7 @@ static bool counts_kept(const ek_ir_report *report, const ek__ir_sums *sums, int
     return ek__ir_chosen(&sums->choice, node) && counts(report, sums, node);
 }
 
-/* ---- entries that are alike ---- */
+/* ---- equal entries ---- */
 
 typedef struct keyed {
     const char *key;
@@ -59,7 +59,7 @@ static int by_group_bytes(const void *a, const void *b)
     return (p->first > q->first) - (p->first < q->first);
 }
 
-/* A scope with N for the numbers that begin its elements, "0-LlamaDecodeLayer": alike in every layer. */
+/* A scope with N for the numbers that begin its elements, "0-LlamaDecodeLayer": equal in every layer. */
 static void mask_numbers(char *scope)
 {
     char *to = scope;
@@ -75,7 +75,7 @@ static void mask_numbers(char *scope)
     *to = '\0';
 }
 
-/* The last part of a scope, "Mul-op12", counts through the graph, so it is left out. */
+/* The last part of a scope, "Mul-op12", is numbered through the graph, so it is omitted. */
 static const char *likeness(const ek_ir *ir, uint32_t i, ek__pool *pool)
 {
     const ek_ir_node *node = &ir->node[i];
@@ -222,7 +222,7 @@ static void add_layer(ek__ir_layer_sum *to, const ek__ir_layer_sum *from)
         to->n_recompute[k] += from->n_recompute[k];
 }
 
-/* One entry for each thing that lies in a layer, then sorted and added up in place. */
+/* One entry for each item of a layer, then sorted and added up in place. */
 static ek_status sum_layers(const ek_ir_report *report, ek__ir_sums *sums, ek_error *err)
 {
     size_t most = (size_t)report->n_kept + (size_t)report->n_comms + (size_t)report->n_recompute;
@@ -262,8 +262,8 @@ static bool is_entry(const ek_ir *ir, uint32_t graph)
     return ir->entry != EK_IR_NONE && ir->graph[graph].name == ir->entry;
 }
 
-/* The list of parameters before all graphs belongs to the entry. Nodes that no graph is around, in a fragment, and
- * that list where the entry is not in the file come as a graph without name. */
+/* The list of parameters before all graphs belongs to the entry. In a fragment, nodes outside of graphs, and that list
+ * if the entry is not in the file, are summed as a graph without name. */
 static ek_status sum_graphs(const ek_ir *ir, ek__ir_sums *sums, ek_error *err)
 {
     ek__ir_graph_sum *sum = ek__pool_alloc(sums->pool, (size_t)ir->n_graphs + 1, sizeof *sum);
@@ -286,7 +286,7 @@ static ek_status sum_graphs(const ek_ir *ir, ek__ir_sums *sums, ek_error *err)
     return EK_OK;
 }
 
-/* ---- all of it ---- */
+/* ---- the whole ---- */
 
 static void count_nodes(const ek_ir *ir, ek__ir_sums *sums)
 {
@@ -354,7 +354,7 @@ void ek__ir_sums_clear(ek__ir_sums *sums)
     *sums = (ek__ir_sums){0};
 }
 
-/* ---- who takes what ---- */
+/* ---- consumers ---- */
 
 ek_status ek__ir_find_takers(const ek_ir *ir, ek__ir_takers *out, ek_error *err)
 {
@@ -364,7 +364,7 @@ ek_status ek__ir_find_takers(const ek_ir *ir, ek__ir_takers *out, ek_error *err)
         ek__ir_takers_clear(&uses);
         return ek__no_memory(err);
     }
-    /* Counting sort by producer: first[p + 2] counts, then first[p + 1] is where the next consumer of p goes. */
+    /* Counting sort by producer: first[p + 2] counts, then first[p + 1] is the place of p's next consumer. */
     for (uint32_t k = 0; k < ir->n_inputs; k++)
         if (ir->input[k].kind == EK_IR_INPUT_NODE)
             uses.first[(size_t)ir->input[k].index + 2]++;

@@ -1,6 +1,7 @@
-/* A checked graph for people: what is in the file and the verdict, recomputation and what would bring it into effect,
- * what the backward pass keeps, communication, parameters, and at the end, where a terminal shows it, the findings.
- * Entries that differ in the layer only are one row. Operators that were chosen follow one by one. */
+/* Prints a checked graph for people: the contents of the file and the verdict, recomputation and the changes that would
+ * bring it into effect, tensors kept for the backward pass, communication, parameters, and the findings at the end,
+ * where a terminal shows them. Entries that differ only in the layer are one row. Chosen operators follow one by
+ * one. */
 #include <inttypes.h>
 #include <stdlib.h>
 #include <string.h>
@@ -47,7 +48,7 @@ static void print_requests(const page *p)
             fprintf(p->out, "%s%d %s", n++ ? ", " : "recomputation: ", s->n_outcome[k], word[k]);
 }
 
-/* What is found, in one line with -q, else in two. */
+/* The findings in one line with -q, otherwise in two. */
 static void print_verdict(const page *p)
 {
     const ek__ir_sums *s = p->sums;
@@ -114,7 +115,7 @@ static void print_outcomes(const page *p)
                     k == EK__IR_NOT_IN_EFFECT ? ek__ir_size(p->sums->outcome[k]).text : "", why[k]);
 }
 
-/* A line with the whole scope of a node, as much as fits; none without one. */
+/* A line with the whole scope of a node, cut to the width; nothing without a scope. */
 static void print_scope(const page *p, uint32_t node, int indent)
 {
     char scope[EK__IR_SCOPE];
@@ -177,7 +178,7 @@ static void print_quoted(const page *p, const char *text)
     fputc('\'', p->out);
 }
 
-/* What takes the blocks away, each pattern once. */
+/* The patterns that remove the blocks, each once. */
 static ek_status print_settings(const page *p, ek_error *err)
 {
     const char **setting = ek__alloc((size_t)p->r->n_recompute, sizeof *setting);
@@ -201,7 +202,7 @@ static ek_status print_settings(const page *p, ek_error *err)
     return EK_OK;
 }
 
-/* Casts whose copy costs more than it frees are a finding; here they are counted only. */
+/* Casts with a copy that costs more than it frees are a finding; here they are only counted. */
 static void print_casts(const page *p)
 {
     int n = 0;
@@ -214,7 +215,7 @@ static void print_casts(const page *p)
                 n);
 }
 
-/* The rest of a line: of which micro-batch sizes are, when there are several. */
+/* The rest of a line: the micro-batch of the sizes if there are several. */
 static void print_micro(const page *p)
 {
     const ek__ir_sums *s = p->sums;
@@ -245,9 +246,9 @@ static ek_status print_recompute(const page *p, ek_error *err)
     return print_settings(p, err);
 }
 
-/* ---- what is kept ---- */
+/* ---- kept tensors ---- */
 
-/* Layers one after the other that keep the same are one row. */
+/* Successive layers that keep the same tensors are one row. */
 static void print_kept_layers(const page *p)
 {
     const ek__ir_sums *s = p->sums;
@@ -442,7 +443,7 @@ static void print_findings(const page *p)
 
 ek_status ek__ir_write_text(const ek_ir_report *report, const ek_ir_view *view, FILE *out, ek_error *err)
 {
-    static const ek_ir_view whole = {.layer = -1}; /* a verdict is of the file */
+    static const ek_ir_view whole = {.layer = -1}; /* the verdict is for the file */
     ek__ir_sums sums;
     ek_status status = ek__ir_sum(report, view && view->verdict_only ? &whole : view, &sums, err);
     if (status)

@@ -1,5 +1,5 @@
-/* Operators one by one, for people: what goes in, what comes out and who takes it, attributes, scope and source. Only
- * attributes that the reader keeps are there; the line says where the others stand. */
+/* Prints operators one by one for people: inputs, outputs and their consumers, attributes, scope and source. Only
+ * attributes that the reader stores are printed; the line of the file has the others. */
 #include <inttypes.h>
 
 #include "evenkeel/ir.h"

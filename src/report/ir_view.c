@@ -1,6 +1,6 @@
-/* Which nodes of a graph are shown: those of one layer, those whose primitive, instance or scope a regular expression
- * is found in, or all. Nodes share their scopes, but the last part of a scope is a node's own, so every node is looked
- * at; what is not a node (parameters, graphs) is never left out. */
+/* Selects the nodes of a graph to show: those of one layer, those with a match of a regular expression in primitive,
+ * instance or scope, or all. Nodes share their scopes, but the last part of a scope is individual, so every node is
+ * checked; other entries (parameters, graphs) are always shown. */
 #include <stdlib.h>
 #include <string.h>
 
@@ -45,7 +45,7 @@ static ek__regex_found find_in(const ek_ir *ir, const ek_ir_node *node, ek__rege
     return scope[0] ? ek__regex_find(room, regex, scope, strlen(scope)) : found;
 }
 
-/* Marks the nodes of a layer (-1: any) that an expression is found in (NULL: any). */
+/* Mark the nodes of a layer (-1: any) that match an expression (NULL: any). */
 static ek_status choose(const ek_ir *ir, const char *pattern, int layer, ek__ir_choice *choice, ek_error *err)
 {
     ek__regex_room room;

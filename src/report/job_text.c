@@ -1,4 +1,4 @@
-/* What a job is, for people: the model, how it is spread, its micro-batches. */
+/* Prints a job for people: the model, its degrees, its micro-batches. */
 #include <inttypes.h>
 
 #include "report/memory_internal.h"

@@ -1,5 +1,5 @@
-/* What stands beside the best layouts, for people: why a layout that was asked about is not among them, what the rules
- * of thumb cost, which runs would tell more, and the files that were written. */
+/* Prints the advice around the best layouts for people: the reason why a queried layout is not among them, the cost of
+ * the rules of thumb, useful further runs, and the written files. */
 #include <math.h>
 
 #include "base/c_locale.h"
@@ -60,16 +60,16 @@ static void print_thumbs(const ek_layout_report *report, FILE *out)
     fprintf(out, "Source: %s.\n", source);
 }
 
-/* ---- the way ---- */
+/* ---- the path of changes ---- */
 
-/* Ranks that share the table or gradients are as many as share the states. */
+/* The ranks that share the table or gradients are those that share the states. */
 static bool follows(const ek_layout_way_step *step, ek_layout_axis axis)
 {
     return (axis == EK_AXIS_TABLE && !(step->methods >> EK_METHOD_TABLE & 1)) ||
            (axis == EK_AXIS_SUMS && !(step->methods >> EK_METHOD_SUMS & 1));
 }
 
-/* Axes that a change moves, "tp 8 to 4, pp 16 to 8", and what it does besides. */
+/* The axes that a change moves, "tp 8 to 4, pp 16 to 8", and its other effects. */
 static void change_words(const ek_layout *was, const ek_layout_way_step *step, char *text, size_t size)
 {
     static const char *const words[EK_N_LAYOUT_METHODS] = {

@@ -1,4 +1,4 @@
-/* report/layout_internal.h - what the writers of a search for layouts share. */
+/* report/layout_internal.h - texts shared by the writers of a layout search. */
 #ifndef EK_REPORT_LAYOUT_INTERNAL_H
 #define EK_REPORT_LAYOUT_INTERNAL_H
 
@@ -10,12 +10,12 @@
  * shorter"
  */
 void ek__layout_proof(const ek_layout_result *result, char *text, size_t size);
-/** Layouts that were bounded: what the counts of fates, but for illegal ones, add up to. */
+/** The number of bounded layouts: the sum of the counts of fates, except illegal ones. */
 long ek__layout_judged(const ek_layout_result *result);
 /** The change, a phrase: "16 devices", "optimizer states on the host (--optimizer-cpu-offload)". */
 void ek__layout_change(const ek_layout_result *result, const ek_layout_fit *fit, char *text, size_t size);
 
-/** Advice beside the plans, for people: a layout that was asked about; rules of thumb and runs to try; files. */
+/** Advice on the plans, for people: a queried layout; rules of thumb and runs to try; files. */
 void ek__layout_print_explanation(const ek_layout_report *report, FILE *out);
 void ek__layout_print_advice(const ek_layout_report *report, FILE *out);
 

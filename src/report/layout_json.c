@@ -1,10 +1,10 @@
-/* The best layouts for scripts (docs/plan-json.md): a walk over their figures (figures/layout.c). */
+/* Writes the best layouts for scripts (docs/plan-json.md) by a walk over their figures (figures/layout.c). */
 #include "figures/results.h"
 #include "report/fields_json.h"
 #include "report/layout_internal.h"
 #include "report/writers.h"
 
-/* What deserves doubt is of the best plan's estimate. */
+/* The doubts are those of the best plan's estimate. */
 static ek_status write_warnings(ek__json_walk *w, const char *key, const void *record)
 {
     const ek_layout_report *report = record;

@@ -1,6 +1,6 @@
-/* Layouts as a picture: the step of each against the memory of its fullest stage, twice: all of them, and those near
- * the best; below it the best plans by number. What is not balanced is drawn where its bounds are. Marks that would lie
- * on each other are drawn once, in the order of the step. */
+/* Draws layouts: the step of each against the memory of its fullest stage, twice: all of them, and those near the best;
+ * below it the numbered best plans. Layouts without a plan are drawn at their bounds. Overlapping marks are drawn once,
+ * in the order of the step. */
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
@@ -34,7 +34,7 @@ typedef struct drawing {
     double unit;                      /* MB of one on the axis */
     const char *unit_name;
     ek_layout_front plans, bounds;
-    ek__axis x, y; /* of the plot that is drawn */
+    ek__axis x, y; /* of the drawn plot */
     int plot;      /* 0: all, 1: near the best */
     ek_error *err;
 } drawing;
@@ -63,7 +63,7 @@ static void write_style(FILE *out)
           out);
 }
 
-/* ---- what is drawn ---- */
+/* ---- selection ---- */
 
 static int rising(const void *a, const void *b)
 {
@@ -131,7 +131,7 @@ static void parse(double mb, double seconds, extent *e)
 
 static const extent nothing = {INFINITY, -INFINITY, INFINITY, -INFINITY};
 
-/* Plans, and of the others those that are no more than so many times longer or larger. */
+/* Plans, and the others that are at most a given factor longer or larger. */
 static extent extent_of_all(const ek_layout_result *r)
 {
     extent plans = nothing, all = nothing;
@@ -167,7 +167,7 @@ static extent extent_near(const ek_layout_result *r)
     return e;
 }
 
-/* With room around; the step's axis keeps its ratio above 1.02. */
+/* With a margin; the step's axis keeps its ratio above 1.02. */
 static void lay_axes(drawing *d, const extent *e, double margin)
 {
     double wide = fmax(e->high_mb - e->low_mb, 0.02 * e->high_mb) * margin, ratio = pow(e->high / e->low, margin);
@@ -190,7 +190,7 @@ static void step_tick(const drawing *d, double value)
     ek__svg_text(d->out, d->x.from - 8, y + 4, 12, EK__END, "m", ek__short(value).text);
 }
 
-/* Round multiples of the powers of ten; where the axis is short, even steps. */
+/* Round multiples of the powers of ten; on a short axis, even steps. */
 static void step_ticks(const drawing *d)
 {
     static const double multiples[2][8] = {{1, 1.5, 2, 3, 4, 5, 7, 0}, {1, 2, 5, 0}};
@@ -300,7 +300,7 @@ static void draw_plan(const drawing *d, const ek_layout_point *p)
             ek__short(p->peak_mb / d->unit).text, d->unit_name);
 }
 
-/* The best last, so that they lie on top. */
+/* The best last, so that they are on top. */
 static void draw_plans(const drawing *d)
 {
     for (int best = 0; best < 2; best++)
@@ -328,7 +328,7 @@ static void draw_today(const drawing *d)
 
 /* ---- fronts ---- */
 
-/* From the top down to the first point, right to the next one's memory, down to its step, and so on. */
+/* From the top down to the first point, right to the next one's memory, down to its step, etc.. */
 static void draw_front(const drawing *d, const ek_layout_front *front, bool bounds, const char *style)
 {
     const ek_layout_point *point = d->r->point;
@@ -372,7 +372,7 @@ static bool touches(const box *a, const box *b)
     return fabs(a->x - b->x) < a->half_width + b->half_width && fabs(a->y - b->y) < a->half_height + b->half_height;
 }
 
-/* Where a number touches nothing, nearest first. */
+/* A position where a number touches nothing, nearest first. */
 static box place_number(const drawing *d, const box *taken, int n, box b)
 {
     static const double away[] = {18, 25, 34, 46, 60, 80};

@@ -1,4 +1,4 @@
-/* A sweep of layouts: a row for every value, for people. */
+/* Prints a sweep of layouts for people: a row for every value. */
 #include <math.h>
 
 #include "base/page.h"
@@ -8,7 +8,7 @@
 
 static const char *const title[EK_N_LAYOUT_SWEEPS] = {"devices", "memory, MB", "global batch"};
 
-/* A layout may need less than the limit at least, and still have no split of its layers that fits. */
+/* A layout's lower bound of memory may be below the limit although no split of its layers fits. */
 static void print_nothing(const ek_layout_sweep_point *p, double limit_mb, FILE *out)
 {
     if (p->least_mb <= 0)

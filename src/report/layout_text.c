@@ -1,6 +1,6 @@
-/* The best layouts for people, the verdict first: the best one and how sure that is; today's beside it; a row a plan;
- * where the best one's step goes, its stages, its settings; why not the others. Where nothing fits: the closest layout
- * and what would make it fit. */
+/* Prints the best layouts for people, the verdict first: the best one and its certainty; the current one next to it; a
+ * row per plan; the parts of the best one's step, its stages, its settings; the reasons against the others. If nothing
+ * fits: the closest layout and changes that would make it fit. */
 #include <math.h>
 #include <string.h>
 
@@ -33,7 +33,7 @@ static void colored(const page *p, const char *code, const char *text)
     ek__color(p->color, plain, p->out);
 }
 
-/* Steps are in ms where that of the best is below a second. */
+/* Steps are in ms if the best one is below a second. */
 static bool in_ms(const ek_layout_result *r)
 {
     return r->plan[0].estimate.step.seconds < 1;
@@ -105,7 +105,7 @@ static void print_question(const page *p)
     fprintf(p->out, ", %s sequences a step\n", ek__grouped((double)p->r->options.global_batch).text);
 }
 
-/* ---- a row a plan ---- */
+/* ---- a row per plan ---- */
 
 static bool axis_shown(const ek_layout_result *r, int axis)
 {
@@ -199,8 +199,8 @@ static void print_plan(const page *p, int i)
     fputc('\n', p->out);
 }
 
-/* "1, 2 and 4 cannot be told apart by prediction: the error of their difference is up to 1.3 %", of the group that this
- * plan is the first of. */
+/* "1, 2 and 4 cannot be distinguished by prediction: the error of the difference is up to 1.3 %", for the group that
+ * begins with this plan. */
 static void print_group(const page *p, int first)
 {
     const ek_layout_plan *plan = p->r->plan;
@@ -332,7 +332,7 @@ static void print_stages(const page *p)
     }
 }
 
-/* One stage has no pipeline to be seen. */
+/* One stage has no visible pipeline. */
 static void draw_pipeline(const page *p)
 {
     const ek_step_run *run = p->report->run;
@@ -358,7 +358,7 @@ static void print_settings(const page *p)
     ek__print_wrapped(settings, 0, p->out);
 }
 
-/* ---- why not the others ---- */
+/* ---- reasons against the others ---- */
 
 static void print_count(const page *p, long n, const char *what)
 {

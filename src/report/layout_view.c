@@ -1,4 +1,4 @@
-/* What several writers of a search for layouts say alike. */
+/* Texts shared by the writers of a layout search. */
 #include <math.h>
 
 #include "report/layout_internal.h"
@@ -31,7 +31,7 @@ long ek__layout_judged(const ek_layout_result *r)
     return r->counts.bounded;
 }
 
-/* How a framework's users ask for it. */
+/* The setting in the framework's words. */
 static const char *offload_words(ek_framework framework)
 {
     switch (framework) {

@@ -1,4 +1,4 @@
-/* report/lint_internal.h - what the writers of findings share. */
+/* report/lint_internal.h - helpers shared by the writers of findings. */
 #ifndef EK_REPORT_LINT_INTERNAL_H
 #define EK_REPORT_LINT_INTERNAL_H
 

@@ -1,5 +1,5 @@
-/* Findings of the linter as SARIF: all rules with their help, a result for each finding with its region, and a
- * replacement where there is a fix. Findings that comments took away are results with a suppression in the source. */
+/* Writes findings of the linter as SARIF: all rules with their help, a result for each finding with its region, and a
+ * replacement if there is a fix. Findings suppressed by comments are results with a suppression in the source. */
 #include <stdlib.h>
 
 #include "base/error.h"
@@ -8,7 +8,7 @@
 #include "report/sarif.h"
 #include "report/writers.h"
 
-/* @return false when memory is out */
+/* @return false when out of memory */
 static bool make_rule(const ek_lint_rule *rule, ek__pool *pool, ek__sarif_rule *out)
 {
     char *help = ek__pool_format(pool, "%s\n\nWhat it costs: %s\n\nWhat to write: %s\n\nSource: %s", rule->why,

@@ -1,5 +1,5 @@
-/* Findings for people: a line each in the form that editors and terminals know, with the line of the file and a mark
- * below where that is wanted; a rule with all it says. Rules are written with lines of at most 100 bytes, broken at
+/* Prints findings for people: one line each in the form that editors and terminals parse, optionally with the line of
+ * the file and a mark below; also prints a whole rule. Rules are printed in lines of at most 100 bytes, broken at
  * blanks. */
 #include <stdint.h>
 #include <string.h>
@@ -20,7 +20,7 @@ ek__lint_counts ek__lint_count(const ek_lint *lint)
     return counts;
 }
 
-/* The line, and a mark below what is meant, which is as wide as the characters are. */
+/* The line, and a mark below the place, as wide as its characters. */
 static void print_context(const ek_lint_finding *finding, FILE *out)
 {
     int before = 0, marked = 0, column = 1, length;
@@ -33,7 +33,7 @@ static void print_context(const ek_lint_finding *finding, FILE *out)
             marked += width;
     }
     if (column <= finding->column)
-        return; /* behind what is shown */
+        return; /* after the shown part */
     fprintf(out, "%6d | %s\n       | %*s^", finding->line, finding->excerpt, before, "");
     for (int i = 1; i < marked; i++)
         putc('~', out);

@@ -1,5 +1,5 @@
-/* The end of a dry run's log as MindSpore writes it, made from a prediction, so that what reads real logs (`evenkeel
- * collect`, scripts) reads predictions too; and the list of rules for people. */
+/* Writes a prediction as the end of a dry run's log in MindSpore's form, so that readers of real logs (`evenkeel
+ * collect`, scripts) read predictions too; also prints the list of rules for people. */
 #include <inttypes.h>
 
 #include "evenkeel/memory_report.h"

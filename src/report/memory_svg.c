@@ -1,6 +1,6 @@
-/* A prediction of memory as a picture: a stacked bar for every stage, as long as what a device must have, split into
- * what it is, all on one axis with the limit drawn through. Parts in a fixed order, so that they line up; what the
- * allocator needs on top is hatched. */
+/* Draws a prediction of memory: a stacked bar for every stage, as long as the required device memory, split by kind,
+ * all on one axis with a line for the limit. Parts are in a fixed order, so that they line up; the allocator's overhead
+ * is hatched. */
 #include <math.h>
 #include <string.h>
 
@@ -128,7 +128,8 @@ static void draw_bars(const ek_memory *memory, const ek__frame *frame, FILE *out
     }
     if (memory->limit > 0) {
         double x = ek__frame_x(frame, (double)memory->limit / EK__MB);
-        ek__svg_line(out, "halo", x, frame->y - 6, x, ek__frame_bottom(frame) + 6); /* or some bar's colour hides it */
+        ek__svg_line(out, "halo", x, frame->y - 6, x,
+                     ek__frame_bottom(frame) + 6); /* otherwise a bar's colour could hide it */
         ek__svg_line(out, "limit", x, frame->y - 6, x, ek__frame_bottom(frame) + 6);
     }
 }

@@ -1,6 +1,6 @@
-/* A prediction of memory for people, the verdict first: does it fit, how full is every stage and with what, where is
- * the peak, which tensors make it, and what the figures rest on. Parts that were not asked for (measures, tensors,
- * calibration) are left out. */
+/* Prints a prediction of memory for people, the verdict first: whether it fits, the memory of every stage by kind, the
+ * place of the peak, its tensors, and the basis of the figures. Parts that were not requested (mitigations, tensors,
+ * calibration) are omitted. */
 #include <inttypes.h>
 #include <math.h>
 #include <stdlib.h>
@@ -39,7 +39,7 @@ static const char *alarm_color(bool bad)
     return bad ? "\033[31m" : "\033[32m";
 }
 
-/* Words behind `column` columns of the line; the next lines begin at its start. */
+/* Words after `column` columns of the line; the next lines begin at its start. */
 static void print_wrapped(const page *p, const char *text, int column)
 {
     fputc(' ', p->out);
@@ -93,9 +93,9 @@ static void verdict(const page *p)
         fputs("--measures lists remedies\n", p->out);
 }
 
-/* ---- a row a stage ---- */
+/* ---- a row per stage ---- */
 
-/* What stands before each of its columns, and how wide it is at least. Those of peaks are as wide as each other. */
+/* The text before each of its columns, and its minimum width. The columns of peaks have equal widths. */
 static const struct {
     const char *before;
     int least;
@@ -138,7 +138,7 @@ static void measure_columns(page *p)
         p->width[i] = peaks + (i == LITERAL);
 }
 
-/* The row of a stage; -1: of the titles. */
+/* The row of a stage; -1: the titles. */
 static void print_cells(const page *p, int s)
 {
     char text[CELL];
@@ -385,9 +385,9 @@ static void print_kept(const page *p)
     }
 }
 
-/* ---- what is worth recomputing ---- */
+/* ---- useful recomputation ---- */
 
-/* What a set has besides another, a sort after the other. */
+/* The patterns of a set that another does not have, one kind after the other. */
 static void print_new_patterns(const page *p, const ek_recompute_set *set, const ek_recompute_set *but)
 {
     static const char *const sorts[] = {"select", "comm", "not select", "not comm"};
@@ -403,7 +403,7 @@ static void print_new_patterns(const page *p, const ek_recompute_set *set, const
     }
 }
 
-/* Figures of a line are of all that has been named up to it; MB/ms is of what it adds. */
+/* Figures of a line are for all patterns up to it; MB/ms is for those it adds. */
 static void print_worth_line(const page *p, const ek_recompute_set *set, const ek_recompute_set *before)
 {
     double mb = set->saved_mb - before->saved_mb, ms = set->extra_ms - before->extra_ms;
@@ -454,7 +454,7 @@ static const char *change_of_step(double change, char *text, size_t size)
     return isfinite(change) ? text : "-";
 }
 
-/* What the room that it makes is good for, as a row of its own. */
+/* The use of the freed memory, as a separate row. */
 static void print_relieved(const page *p, const ek_mitigation *m)
 {
     char step[64];
@@ -514,8 +514,8 @@ static void print_error(const page *p, const char *what, const ek_memory_error *
             ek__fixed(100 * e->worst, 1).text, e->worst_stage);
 }
 
-/* The rules that give the same prediction. One that is calibrated is not rounded to whole blocks, which is two of them
- * besides what is fitted: no blocks, and half a block in the constant. */
+/* The rules that give the same prediction. A calibrated prediction is not rounded to whole blocks; in addition to the
+ * fitted rules this takes two: no blocks, and half a block in the constant. */
 static void print_knobs(const page *p, const ek_memory_calibration *c)
 {
     const ek_rules *rules = &c->fit->rules;
@@ -559,9 +559,9 @@ static void print_calibration(const page *p)
     }
 }
 
-/* ---- what it rests on ---- */
+/* ---- basis ---- */
 
-/* A fitted decimal in as many digits as `--rule` in the calibration shows. */
+/* A fitted decimal with the digits of `--rule` in the calibration. */
 static void shorten(char *text, size_t size)
 {
     char *end;

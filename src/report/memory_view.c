@@ -1,4 +1,4 @@
-/* What several writers of a memory prediction say alike: amounts, and the rules that the verdict hangs on. */
+/* Texts shared by the writers of a memory prediction: amounts, and the rules that the verdict depends on. */
 #include <math.h>
 #include <string.h>
 

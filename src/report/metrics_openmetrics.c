@@ -1,7 +1,8 @@
-/* The metrics of a run in the text format of OpenMetrics 1.0, which Prometheus and its exporters read: a family of
- * samples for each figure that is known, in base units, which names end in. Figures of the run and of the predicted
- * step are samples of one family, told apart by the label `of`. There are gauges and counters alone, so that readers of
- * Prometheus' older text format, to whom units and the end are comments, take it as well: they know no type `info`. */
+/* Writes the metrics of a run in the text format of OpenMetrics 1.0, which Prometheus and its exporters read: a family
+ * of samples for each known figure, in base units, which are the suffixes of the names. Figures of the run and of the
+ * predicted step are samples of one family, distinguished by the label `of`. There are only gauges and counters, so
+ * that readers of Prometheus' older text format can parse it too: for them units and the end are comments, and they do
+ * not know the type `info`. */
 #include <assert.h>
 #include <math.h>
 #include <string.h>
@@ -25,12 +26,12 @@ typedef struct family {
 } family;
 
 typedef struct label {
-    const char *name, *value; /* NULL: it is not known, and is left out */
+    const char *name, *value; /* NULL: unknown, and omitted */
 } label;
 
 typedef struct stream {
     FILE *out;
-    const family *open; /* whose samples are being printed */
+    const family *open; /* the family being printed */
 } stream;
 
 /* A backslash, a quote or the end of a line would end a label's value or a line. */
@@ -69,7 +70,7 @@ static void print_head(const family *f, FILE *out)
     }
 }
 
-/* A sample, unless its value is not known. Those of a family follow one another. */
+/* A sample, unless its value is unknown. Those of a family are contiguous. */
 static void print_sample(stream *s, const family *f, double value, const label *labels, int n)
 {
     static const char *const suffix[] = {[GAUGE] = "", [COUNTER] = "_total"};
@@ -134,7 +135,7 @@ static const struct {
 enum { N_FIGURES = sizeof figures / sizeof *figures };
 _Static_assert((int)N_FIGURES == (int)EK__N_METRICS_LINES, "a name for every figure");
 
-/* The figure of the prediction by that key; NAN: there is none. */
+/* The figure of the prediction with that key; NAN: there is none. */
 static double predicted_value(const ek_metrics_prediction *p, const char *key)
 {
     if (!p)
@@ -148,7 +149,7 @@ static double predicted_value(const ek_metrics_prediction *p, const char *key)
     return strcmp(key, "hfu") == 0 ? p->metrics.hfu : (double)NAN;
 }
 
-/* In the order of the description, which is the table's too. */
+/* In the order of the description, which is also that of the table. */
 static void print_figures(stream *s, const ek_metrics_report *r)
 {
     ek__metrics_line line[EK__N_METRICS_LINES];
@@ -161,7 +162,7 @@ static void print_figures(stream *s, const ek_metrics_report *r)
     }
 }
 
-/* What each figure of the run rests on. */
+/* The basis of each figure of the run. */
 static void print_bases(stream *s, const ek_metrics_report *r)
 {
     static const family basis = {"figure_info", "", "Basis of a figure of the run, by its key in the JSON.", GAUGE};
@@ -187,7 +188,7 @@ static void print_prediction(stream *s, const ek_metrics_prediction *p)
         SAMPLE(s, &basis, p->basis_share[i], {"basis", ek_cost_basis_name[i]});
 }
 
-/* ---- what they come from ---- */
+/* ---- sources ---- */
 
 static void print_run(stream *s, const ek_metrics_report *r)
 {

@@ -1,5 +1,5 @@
-/* The metrics of a run for people: the verdict, a table of figures with what each rests on, the FLOPs of a token by
- * term, and what to keep in mind. Figures that are not known are left out. */
+/* Prints the metrics of a run for people: the verdict, a table of figures with the basis of each, the FLOPs of a token
+ * by term, and remarks. Unknown figures are omitted. */
 #include <math.h>
 #include <string.h>
 
@@ -64,7 +64,7 @@ static void print_basis(const ek_metrics_prediction *p, FILE *out)
         }
 }
 
-/* Marked as what it is, beside a measured step where there is one. */
+/* Marked as a prediction, next to a measured step if there is one. */
 static void print_predicted(const ek_metrics_report *r, FILE *out)
 {
     const ek_metrics_prediction *p = r->predicted;
@@ -86,9 +86,9 @@ static void print_predicted(const ek_metrics_report *r, FILE *out)
     fputs("; evenkeel estimate has its parts\n", out);
 }
 
-/* ---- where it comes from ---- */
+/* ---- sources ---- */
 
-/* The log divides by all devices too: where its rate is another one, batch or devices are not those of the run. */
+/* The log also divides by all devices: if its rate differs, batch or devices are not those of the run. */
 static void print_doubt(const ek_metrics_report *r, FILE *out)
 {
     double printed = r->summary ? r->summary->median_rate : NAN;

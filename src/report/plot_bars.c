@@ -1,5 +1,5 @@
-/* Bars of characters on one axis. The edges of a bar's parts are rounded, not their lengths, so that parts add up to
- * the bar. A solid part at the end of a bar is drawn to an eighth of a column where UTF-8 has characters for that. */
+/* Draws bars of characters on one axis. The edges of a bar's parts are rounded, not their lengths, so that parts add up
+ * to the bar. A solid part at the end of a bar is drawn to an eighth of a column with UTF-8 characters. */
 #include <assert.h>
 #include <math.h>
 #include <string.h>
@@ -47,7 +47,7 @@ static void lay_out(frame *f, int n_rows)
     f->columns = f->plot.columns - f->left;
 }
 
-/* Its solid end, which UTF-8 has an eighth of a block for. */
+/* Its solid end, in eighths of a block in UTF-8. */
 static void draw_end(ek__plot_line *line, const frame *f, double edge, ek__role role)
 {
     int whole = (int)edge, eighths = (int)floor((edge - whole) * EIGHTHS + 0.5);

@@ -1,6 +1,6 @@
-/* The line that drawings of characters are made of, with the looks of roles, the legend and the axis. Characters alone
- * tell roles apart; colours go along with them. Blocks of UTF-8 are taken from U+2580 to U+259F, which all terminal
- * fonts have. */
+/* Builds the lines of character drawings: the characters and colours of roles, the legend and the axis. Characters
+ * alone distinguish roles; colours repeat them. Blocks of UTF-8 are from U+2580 to U+259F, which all terminal fonts
+ * have. */
 #include <assert.h>
 #include <math.h>
 #include <string.h>
@@ -12,7 +12,7 @@
 enum { TICK_COLUMNS = 9 };
 #define ROUNDING 1e-6 /* of a column */
 
-/* Colours are the nearest of a terminal's to those of the roles (role_colors.c), where they say the same. */
+/* Colours are the terminal's nearest to those of the roles (role_colors.c), if they have the same meaning. */
 static const struct {
     char ascii;
     uint32_t utf8;
@@ -138,7 +138,7 @@ void ek__plot_print(const ek__plot_line *line, FILE *out)
 
 /* ---- legend ---- */
 
-/* A sentence of its own lines. */
+/* A sentence on separate lines. */
 static void print_note(const ek_plot *plot, int indent, const char *text, FILE *out)
 {
     fprintf(out, "%*s", indent, "");

@@ -1,8 +1,8 @@
-/* A timeline as a strip of characters, a row a stage. A column shows what fills most of it, by error diffusion
- * (Floyd and Steinberg 1976, along one row): what a column leaves out is owed by the next one, first between busy and
- * idle, then among what is busy. So a row's busy columns add up to the stage's busy share within half a column, however
- * many blocks a column covers, and a column that one thing fills always shows that. Nothing is shown in a column that
- * is not there. Chunks are not told apart. */
+/* Draws a timeline as a strip of characters, a row per stage. A column shows the role that fills most of it, by error
+ * diffusion (Floyd and Steinberg 1976, along one row): the part that a column omits is carried to the next one, first
+ * between busy and idle, then among busy roles. So a row's busy columns add up to the stage's busy share within half a
+ * column, for any number of blocks per column, and a column filled by one role always shows it. A column never shows a
+ * role that does not occur in it. Chunks are not distinguished. */
 #include <assert.h>
 #include <math.h>
 #include <string.h>
@@ -13,11 +13,11 @@
 enum { LEFT = 7, N_TAILS = 4, MOST_MEANINGS = 12 };
 #define TIE 1e-9 /* of a column */
 
-/* Time of a stage that one thing takes. */
+/* A time segment of a stage with one role. */
 typedef struct segment {
     double begin, end;
     ek__role role;
-    size_t owner; /* block, or the number of blocks and more: of the tail */
+    size_t owner; /* block; from the number of blocks on: of the tail */
 } segment;
 
 /* The segments of a stage, by time: its blocks, of which recomputation is the first part, then its tail. */
@@ -25,7 +25,7 @@ typedef struct walk {
     const ek__strip *strip;
     int stage;
     size_t block;
-    bool recomputed; /* that part of the block is done */
+    bool recomputed; /* that part of the block is finished */
     int n_tails;
     double tail_end[N_TAILS], tail_from[N_TAILS];
 } walk;
@@ -36,7 +36,7 @@ static void begin_walk(walk *w, const ek__strip *strip, int stage)
     const ek_step_tail *tail = strip->tail;
     if (!tail)
         return;
-    double last = 0; /* once a step, after all stages: the host, ranks that are late, input */
+    double last = 0; /* once per step, after all stages: the host, late ranks, input */
     for (int s = 0; s < strip->timeline->shape.n_stages; s++)
         last = fmax(last, tail[s].weights);
     const double from[N_TAILS] = {tail[stage].blocks, tail[stage].barrier, tail[stage].update, last};
@@ -76,13 +76,13 @@ static bool next_segment(walk *w, segment *out)
     return false;
 }
 
-/* What a column holds: of each role its share, and the segment that has most of it. */
+/* The contents of a column: the share of each role, and the segment with most of it. */
 typedef struct column {
     double share[EK__N_ROLES], most[EK__N_ROLES];
     size_t owner[EK__N_ROLES];
 } column;
 
-/* What columns have left out so far. */
+/* The shares that columns have omitted so far. */
 typedef struct debt {
     double busy, role[EK__N_ROLES];
 } debt;
@@ -96,7 +96,7 @@ static ek__role choose(const column *c, debt *owed)
     }
     owed->busy += busy;
     bool is_busy = owed->busy > 0.5 + TIE || (owed->busy > 0.5 - TIE && busy > 0.5);
-    if (busy < TIE || busy > 1 - TIE) /* whole columns show what they are, whatever rounding says */
+    if (busy < TIE || busy > 1 - TIE) /* fully filled columns show their role, independent of rounding */
         is_busy = busy > 0.5;
     int chosen = -1;
     for (int r = 0; r < EK__N_ROLES && is_busy; r++) {
@@ -112,7 +112,7 @@ static ek__role choose(const column *c, debt *owed)
     return (ek__role)chosen;
 }
 
-/* A row: the role of each column, and whose it is. */
+/* A row: the role of each column, and its segment. */
 typedef struct row {
     int n;
     ek__role role[EK_PLOT_MOST_COLUMNS];
@@ -161,15 +161,15 @@ static int run_length(const row *r, int from)
     return n;
 }
 
-/* Has a part of a block the columns of its number by its length, not only by what its neighbours left out? Else a row
- * would be numbered here and there. */
+/* Does a part of a block have enough columns for its number by its length, not only by the carry of its neighbours?
+ * Otherwise a row would be numbered irregularly. */
 static bool is_wide(const ek_interval *b, ek__role role, double width, int needed)
 {
     double length = role == EK__ROLE_RECOMPUTE ? b->recompute_time : b->end - b->start - b->recompute_time;
     return length >= needed * width * (1 - TIE);
 }
 
-/* Numbers the blocks that have room for it: a backward in the part that recomputes only where its rest has none. */
+/* Number the blocks with room for it: a backward in its recomputing part only if the rest has no room. */
 static bool number_row(ek__plot_line *line, const row *r, const ek_timeline *t, double width, int needed)
 {
     bool any = false;
@@ -190,7 +190,7 @@ static bool number_row(ek__plot_line *line, const row *r, const ek_timeline *t, 
     return any;
 }
 
-/* What of a timeline is drawn. */
+/* The drawn part of a timeline. */
 typedef struct drawn {
     bool role[EK__N_ROLES], numbers;
     double shortest, longest; /* part of a block of the drawn stages that takes time */

@@ -1,4 +1,4 @@
-/* Quick tuning, explained step by step for people; the same figures for scripts. */
+/* Prints quick tuning, explained step by step for people, and the same figures for scripts. */
 #include <math.h>
 #include <stdio.h>
 

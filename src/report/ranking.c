@@ -1,4 +1,4 @@
-/* What an answer was chosen from: schedules and interleaves by step time. */
+/* Prints the ranking of candidates: schedules and interleaves by step time. */
 #include <math.h>
 #include <string.h>
 

@@ -1,4 +1,4 @@
-/* A rehearsal for people: measured beside predicted, each figure with its unit and what it rests on. */
+/* Prints a rehearsal for people: measured next to predicted, each figure with its unit and basis. */
 #include <math.h>
 
 #include "evenkeel/rehearse.h"

@@ -1,4 +1,5 @@
-/* What the writers of a report share: memory and its limits, micro-batches, the lists of a plan, sentences on a status.
+/* Helpers shared by the writers of a report: memory and its limits, micro-batches, the lists of a plan, sentences on a
+ * status.
  */
 #include "base/error.h"
 #include "report/report_internal.h"
@@ -9,7 +10,7 @@
 
 ek__digits ek__memory(const ek_report *report, double value)
 {
-    /* Fractions of chunks add up with rounding; what is below a millionth is that. */
+    /* Fractions of chunks add up with rounding; values below a millionth are rounding errors. */
     ek__digits number = report->memory_unit ? ek__short(round(value * 1e6) / 1e6) : ek__grouped(value), out;
     snprintf(out.text, sizeof out.text, "%.24s %.20s", number.text, report->memory_unit ? report->memory_unit : "MB");
     return out;

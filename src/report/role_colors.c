@@ -1,5 +1,5 @@
-/* The colours of roles and their way from OKLCH to sRGB. web/colors.js does the same for the page;
- * tests/web/colors.test.js holds it to the pictures. */
+/* Converts the colours of roles from OKLCH to sRGB. The page's web/colors.js does the same; tests/web/colors.test.js
+ * compares the two. */
 #include "report/role_colors.h"
 
 #include <assert.h>
@@ -43,13 +43,13 @@ const ek__oklch ek__role_color[EK_N_VIEW_TYPES] = {
     [EK_VIEW_ACTIVATIONS] = {0.73, 0.14, 65},
 };
 
-/* Linear light as a screen takes it. */
+/* Linear light encoded for a screen. */
 static double gamma_of(double x)
 {
     return x <= 0.0031308 ? 12.92 * x : 1.055 * pow(x, 1 / 2.4) - 0.055;
 }
 
-/* Linear light, each 0 to 1 where it can be shown. */
+/* Linear light, each 0 to 1 if it is displayable. */
 static void linear_of(double lightness, double chroma, double hue, double out[3])
 {
     double a = chroma * cos(hue * PI / 180), b = chroma * sin(hue * PI / 180);
@@ -61,7 +61,7 @@ static void linear_of(double lightness, double chroma, double hue, double out[3]
     out[2] = -0.0041960863 * l - 0.7034186147 * m + 1.707614701 * s;
 }
 
-/* Chroma is lowered until the colour can be shown. */
+/* Chroma is lowered until the colour is displayable. */
 static ek__rgb rgb_of(double lightness, double chroma, double hue)
 {
     double light[3];

@@ -1,5 +1,5 @@
-/* Writes SARIF as it goes. Columns count characters. A place that has no file is a logical location alone, which is
- * what the standard has for results that no line of a file shows. */
+/* Writes SARIF as a stream. Columns count characters. A place without a file is only a logical location, the standard's
+ * form for results without a line in a file. */
 #include "report/sarif.h"
 
 #include <assert.h>
@@ -53,8 +53,9 @@ static void write_tool(ek__stream *s, const char *tool, const ek__sarif_rule *ru
 
 /* ---- places ---- */
 
-/* A path as the reference of a URI (RFC 3986): bytes that may not stand there become %XX. A relative path stays one,
- * and one from the root becomes a URI of files (RFC 8089), so that nothing in it is taken for a scheme or a host. */
+/* A path as the reference of a URI (RFC 3986): bytes that are not allowed there become %XX. A relative path stays
+ * relative, and an absolute one becomes a file URI (RFC 8089), so that no part of it can be read as a scheme or a
+ * host. */
 static void write_uri(ek__stream *s, const char *path)
 {
     static const char plain[] = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789-._~/",

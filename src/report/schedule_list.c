@@ -1,4 +1,4 @@
-/* The schedules there are, from their own table: a line each for people, an object each for scripts. */
+/* Prints the available schedules from their table: a line each for people, an object each for scripts. */
 #include <string.h>
 
 #include "report/report_internal.h"

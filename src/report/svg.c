@@ -1,5 +1,5 @@
-/* The picture of one case: figures, timeline, memory, all on one time axis. Heights follow from the number of stages;
- * the width is fixed, so that a page or a terminal's viewer needs no horizontal scrolling. */
+/* Draws one case: figures, timeline, memory, all on one time axis. Heights depend on the number of stages; the width is
+ * fixed, so that no viewer needs horizontal scrolling. */
 #include <assert.h>
 #include <math.h>
 

@@ -1,5 +1,5 @@
-/* Primitives of the pictures: escaping, text with a conservative width, colours, ticks and the frame of rows. A reader
- * without our fonts must still see nothing cut off, so widths are those of DejaVu Sans, the widest common face. */
+/* Primitives of the pictures: escaping, text with a conservative width, colours, ticks and the frame of rows. Nothing
+ * may be cut off for a reader with other fonts, so widths are those of DejaVu Sans, the widest common face. */
 #include <math.h>
 #include <string.h>
 
@@ -8,7 +8,7 @@
 
 typedef ek__rgb rgb;
 
-/* What a kind of block is on the page. */
+/* The role of a kind of block on the page. */
 static const ek_view_type role_of[EK_N_BLOCK_KINDS] = {EK_VIEW_FORWARD, EK_VIEW_BACKWARD, EK_VIEW_BACKWARD_WEIGHT};
 static const rgb ink[2] = {{16, 28, 44}, {255, 255, 255}};
 
@@ -132,7 +132,7 @@ static double contrast(rgb a, rgb b)
     return (high + 0.05) / (low + 0.05);
 }
 
-/* What a stage holds: by the roles of its parts on the page. */
+/* The roles of a stage's memory parts on the page. */
 static void role_rules(FILE *out, int dark)
 {
     rgb of_static = ek__role_rgb(EK_VIEW_PARAMETERS, dark != 0),

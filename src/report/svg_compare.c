@@ -1,5 +1,6 @@
-/* Several cases in one picture: a table of their figures, then a panel each, two to a row, all on one time axis and one
- * memory scale, so that lengths and heights can be compared by eye. Verdicts stand in words, not only in colour. */
+/* Draws several cases in one picture: a table of their figures, then a panel each, two per row, all on one time axis
+ * and one memory scale, so that lengths and heights can be compared by eye. Verdicts are in words, not only in
+ * colour. */
 #include <math.h>
 
 #include "base/error.h"
@@ -70,7 +71,7 @@ static void panel_head(FILE *out, const ek_report *report, const ek_case *c, dou
     ek__svg_text(out, x, y + PANEL_HEAD - 8, 11, EK__START, "m", "stage");
 }
 
-/* Frames of a case's panel whose top left corner is (x, y). */
+/* Frames of a case's panel with its top left corner at (x, y). */
 static void lay_panel(const ek_case *c, double x, double y, double width, double span, ek__frame *blocks,
                       ek__frame *memory)
 {

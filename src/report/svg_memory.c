@@ -1,6 +1,6 @@
-/* Memory of every stage over time: one small step curve per stage under the timeline's rows, all on one scale, each
- * with the limit drawn in, since sixteen curves in one plot cannot be told apart. Steps narrower than a pixel are drawn
- * as their upper envelope, so that no peak is lost. */
+/* Draws the memory of every stage over time: one small step curve per stage under the timeline's rows, all on one
+ * scale, each with the limit drawn in, since sixteen curves in one plot cannot be distinguished. Steps narrower than a
+ * pixel are drawn as their upper envelope, so that no peak is lost. */
 #include <math.h>
 #include <string.h>
 
@@ -32,7 +32,7 @@ static int push(segment *segments, int n, double from, double to, double mb)
     return n + 1;
 }
 
-/* Steps of a stage's curve, none narrower than `least` pixels but the last. `least` keeps n below MAX_SEGMENTS. */
+/* Steps of a stage's curve, none narrower than `least` pixels except the last. `least` keeps n below MAX_SEGMENTS. */
 static int envelope(const ek_timeline *timeline, int stage, const ek__frame *frame, double least, segment *segments)
 {
     double level = timeline->static_mb[stage], highest = level, from = frame->x;
@@ -86,7 +86,7 @@ static void draw_stage(FILE *out, const ek_report *report, const ek_timeline *ti
     ek__svg_rect(out, "static", frame->x, bottom - fixed, ek__frame_x(frame, timeline->step_time) - frame->x, fixed);
     if (ek__over_limit(report, timeline, stage))
         draw_over(out, segments, n, bottom, per_mb, limit);
-    /* In a row of a few pixels the limit would hide the curve; what is over it is still told by colour. */
+    /* In a row of a few pixels the limit would hide the curve; colour still shows an excess. */
     if (limit > 0 && frame->row >= 8)
         ek__svg_line(out, "limit", frame->x, bottom - limit * per_mb, ek__frame_x(frame, timeline->step_time),
                      bottom - limit * per_mb);
@@ -100,14 +100,14 @@ void ek__svg_memory(FILE *out, const ek_report *report, const ek_timeline *timel
                     double scale_mb, double n_segments)
 {
     double least = fmax(0.5, frame->width * frame->n_rows / n_segments);
-    /* Many low rows: thin lines, or the limits would be all one sees. */
+    /* Many low rows: thin lines, otherwise only the limits would be visible. */
     fprintf(out, "<g stroke-width=\"%s\">\n", frame->row >= 20 ? "1.25" : "0.6");
     for (int s = 0; s < frame->n_rows; s++)
         draw_stage(out, report, timeline, s, frame, scale_mb, least);
     fputs("</g>\n", out);
 }
 
-/* "55 821 MB" where there is room; a unit of its own is too long for it, and stands in the legend. */
+/* "55 821 MB" if there is room; a custom unit is too long for it and is in the legend. */
 static ek__digits amount(const ek_report *report, double value, bool wide)
 {
     ek__digits text = wide || report->memory_unit ? ek__memory(report, value) : ek__grouped(value);

@@ -1,6 +1,5 @@
-/* The picture of a sweep: step time, and the bound below it, over the swept value; plans that are not proved optimal
- * are hollow. The time axis need not start at 0, since what is asked is the difference between neighbours; its ticks
- * say where it starts. */
+/* Draws a sweep: step time, and the bound below it, over the swept value; plans not proved optimal are hollow. The time
+ * axis need not start at 0, since differences between neighbours matter; its ticks show the start. */
 #include <math.h>
 #include <string.h>
 
@@ -25,7 +24,7 @@ static bool bounded(const ek_sweep_row *row)
     return ek__sweep_solved(row) && isfinite(row->lower_bound) && row->lower_bound > 0;
 }
 
-/* Around all steps and bounds; from 0 when that costs little room. */
+/* Around all steps and bounds; from 0 if that takes little room. */
 static ek__axis time_axis(const ek_sweep *sweep)
 {
     double low = INFINITY, high = -INFINITY;
@@ -65,7 +64,7 @@ static ek__digits value_text(double value)
     return fabs(value) >= 1e4 && value == floor(value) ? ek__grouped(value) : ek__short(value);
 }
 
-/* Labels from the left, each where it does not touch the one before. */
+/* Labels from the left, each only if it does not touch the previous one. */
 static void value_ticks(FILE *out, const ek_sweep *sweep, const ek__axis *x)
 {
     double free_from = -INFINITY;
@@ -82,7 +81,7 @@ static void value_ticks(FILE *out, const ek_sweep *sweep, const ek__axis *x)
     ek__svg_text(out, (LEFT + RIGHT) / 2.0, BOTTOM + 46, 13, EK__MIDDLE, "m", sweep->key->title);
 }
 
-/* A line through what neighbours have; a value without it interrupts the line. */
+/* A line through neighbouring values; a missing value interrupts the line. */
 static void curve(FILE *out, const ek_sweep *sweep, const ek__axis *x, const ek__axis *y, bool bound)
 {
     fprintf(out, "<path class=\"strokes %s\" stroke-width=\"2\"%s d=\"", bound ? "sb0" : "sf0",
@@ -99,7 +98,7 @@ static void curve(FILE *out, const ek_sweep *sweep, const ek__axis *x, const ek_
     fputs("\"/>\n", out);
 }
 
-/* Hollow, in the page's colour, where the plan is not proved optimal. */
+/* Hollow, in the page's colour, if the plan is not proved optimal. */
 static void mark(FILE *out, double x, double y, bool proved)
 {
     fprintf(out, "<circle class=\"%s\" cx=\"%s\" cy=\"%s\" r=\"4.5\"%s>", proved ? "f0" : "page sf0",
@@ -114,7 +113,7 @@ static void point(FILE *out, double x, double y, bool proved, const char *tip)
     fputs("</title></circle>\n", out);
 }
 
-/* Labels stand on the side that the curve leaves free. */
+/* Labels are on the side without the curve. */
 static bool falls(const ek_sweep *sweep)
 {
     double first = NAN, last = NAN;

@@ -1,6 +1,6 @@
-/* Blocks of every stage along the time axis. Three ways of drawing, by how much room a block has: a rectangle each with
- * its tooltip, one path per stage and shade, or - narrower than a pixel - a stacked chart of the shares of forward and
- * backward in each column of pixels. So a picture stays below a few MB and shows no moire. */
+/* Draws the blocks of every stage along the time axis, in one of three ways, depending on the width of a block: a
+ * rectangle each with its tooltip, one path per stage and shade, or - narrower than a pixel - a stacked chart of the
+ * shares of forward and backward in each column of pixels. So a picture stays below a few MB and has no moire. */
 #include <math.h>
 #include <string.h>
 
@@ -22,13 +22,13 @@ ek__detail ek__svg_detail(const ek_timeline *timeline, const ek__frame *frame, b
     return tooltips && width >= 1 && timeline->n_blocks <= MAX_TOOLTIPS ? EK__BLOCKS : EK__STROKES;
 }
 
-/* Micro-batch numbers: font size, and the width a block needs. That of the largest number for all, so that a row is not
- * labelled up to 9 only. */
+/* Micro-batch numbers: font size, and the width a block needs. The width of the largest number applies to all, so that
+ * a row is not labelled only up to 9. */
 typedef struct number_label {
     double size, width;
 } number_label;
 
-/* Neighbours stay apart by a hair where there is room for one. */
+/* Neighbours have a hairline gap if there is room for one. */
 static double gap(double width)
 {
     return width >= 3 ? 0.6 : width * 0.1;
@@ -131,7 +131,7 @@ static void cover(double *column, int n, double from, double to)
         column[i] += fmax(0, fmin(to, i + 1) - fmax(from, i));
 }
 
-/* Area between two stacked curves of shares; columns of one height (to half a pixel) are one step. */
+/* Area between two stacked curves of shares; columns of equal height (to half a pixel) are one step. */
 static void draw_area(FILE *out, const char *style, const double *low, const double *high, int n, double bottom,
                       const ek__frame *frame)
 {
@@ -178,7 +178,7 @@ static void draw_shares(FILE *out, const ek_timeline *timeline, const ek__frame 
     }
 }
 
-/* A line through the blocks of the critical path, below the middle of each row, so that numbers can be read. */
+/* A line through the blocks of the critical path, below the middle of each row, so that numbers are readable. */
 static void draw_path(FILE *out, const ek_timeline *t, const ek__frame *frame)
 {
     size_t per_stage = t->n_blocks / (size_t)t->shape.n_stages;

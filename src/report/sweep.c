@@ -1,4 +1,4 @@
-/* Best plans over one swept value: a table for people, rows for scripts. */
+/* Prints the best plans over one swept value: a table for people, rows for scripts. */
 #include <math.h>
 #include <string.h>
 

@@ -1,5 +1,5 @@
-/* A run's traces as tables of comma-separated values, one a topic, for spreadsheets and scripts. Columns are those that
- * figures have in src/figures. Times are microseconds with three decimals; what is not known is empty. */
+/* Writes a run's traces as tables of comma-separated values, one per topic, for spreadsheets and scripts. The columns
+ * are those of the figures in src/figures. Times are microseconds with three decimals; unknown values are empty. */
 #include <assert.h>
 #include <math.h>
 #include <string.h>
@@ -10,7 +10,7 @@
 #include "report/trace_internal.h"
 #include "report/writers.h"
 
-/* The table that is written. */
+/* The table to write. */
 typedef struct table {
     const ek__rows *rows;
     ek__column column[EK__MAX_COLUMNS];
@@ -49,7 +49,7 @@ static bool shows(const ek_trace_view *view, const ek__rows *rows, const void *r
     return true;
 }
 
-/* Blocks that are alive at the tracker's peak, by type, as rows of the table of memory. */
+/* Live blocks at the tracker's peak, by type, as rows of the table of memory. */
 static void print_live(const table *t, const ek_trace_rank *rank)
 {
     const ek_trace_tracker *tracker = &rank->memory.tracker;

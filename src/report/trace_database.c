@@ -1,5 +1,5 @@
-/* A run's traces as a database of SQLite: the tables of comma-separated values (report/trace_csv.c) with types, and
- * queries over them. Times are whole nanoseconds there, which SQLite keeps exactly. It is made in memory, so that a
+/* Writes a run's traces as an SQLite database: the tables of comma-separated values (report/trace_csv.c) with types,
+ * and queries over them. Times are integer nanoseconds, which SQLite stores exactly. It is built in memory, so that a
  * file is written like any other and a query needs none. */
 #include <math.h>
 #include <sqlite3.h>
@@ -13,7 +13,7 @@
 #include "report/trace_internal.h"
 #include "report/writers.h"
 
-/* A table that is filled. */
+/* A table being filled. */
 typedef struct table {
     const ek__rows *rows;
     ek__column column[EK__MAX_COLUMNS];
@@ -158,7 +158,7 @@ static int fill_table(sqlite3 *database, const ek__rows *rows, const ek_trace_ru
     return code;
 }
 
-/* Every table in one transaction. The caller closes it, also where this fails. */
+/* Every table in one transaction. The caller closes it, also after a failure. */
 static int make_database(const ek_trace_run *run, sqlite3 **out)
 {
     *out = NULL;
@@ -189,7 +189,7 @@ ek_status ek__trace_write_sqlite(const ek_trace_run *run, FILE *out, ek_error *e
 
 /* ---- queries ---- */
 
-/* Reading is allowed, and what it calls; nothing that writes, opens a file or changes settings. */
+/* Allows reading and the functions it calls; rejects anything that writes, opens a file or changes settings. */
 static int permit(void *user, int action, const char *a, const char *b, const char *c, const char *d)
 {
     (void)user, (void)a, (void)b, (void)c, (void)d;
@@ -226,7 +226,7 @@ static void print_names(sqlite3_stmt *query, int n, FILE *out)
     fputc('\n', out);
 }
 
-/* Nothing is printed of a query that fails at once. */
+/* A query that fails immediately prints nothing. */
 static ek_status print_answer(sqlite3 *database, sqlite3_stmt *query, FILE *out, ek_error *err)
 {
     int n = sqlite3_column_count(query), code = sqlite3_step(query);

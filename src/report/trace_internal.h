@@ -1,4 +1,4 @@
-/* report/trace_internal.h - what the writers of a run's traces share. */
+/* report/trace_internal.h - helpers shared by the writers of a run's traces. */
 #ifndef EK_REPORT_TRACE_INTERNAL_H
 #define EK_REPORT_TRACE_INTERNAL_H
 

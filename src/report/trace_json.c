@@ -1,6 +1,6 @@
-/* A run's traces as JSON, by docs/trace-json.md. Figures are walked as src/figures describes them; here is what their
- * kinds cannot say: lists that a view narrows, objects whose keys are put together, sums over entries of one key. It is
- * printed as it goes, so that a run of many ranks needs no second copy in memory. */
+/* Writes a run's traces as JSON (docs/trace-json.md). Figures are walked as described in src/figures; this file has the
+ * parts that their kinds cannot describe: lists narrowed by a view, objects with composed keys, sums over entries of
+ * one key. The output is a stream, so that a run of many ranks needs no second copy in memory. */
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
@@ -16,11 +16,11 @@ typedef struct place {
     int rank, group, at;
 } place;
 
-/* What the walk's functions share. */
+/* State shared by the walk's functions. */
 typedef struct shared {
     const ek_trace_view *view;
     const place *next; /* of the ranks of the topology */
-    bool by_line;      /* ranks are lines of their own */
+    bool by_line;      /* ranks are separate lines */
 } shared;
 
 static const ek_trace_view *view_of(const ek__json_walk *w)
@@ -52,7 +52,7 @@ static ek_status write_pipeline_steps(ek__json_walk *w, const char *key, const v
     return EK_OK;
 }
 
-/* ---- what is in the files ---- */
+/* ---- contents of the files ---- */
 
 static ek_status write_warnings(ek__json_walk *w, const char *key, const void *record)
 {
@@ -79,7 +79,7 @@ static int by_pid(const void *a, const void *b)
     return strcmp(p->pid ? p->pid : "", q->pid ? q->pid : "");
 }
 
-/* Events of processes that go by one name, or one pid, as one; without a name none is listed. */
+/* Events of processes with one name, or one pid, as one; processes without a name are not listed. */
 static ek_status write_processes(ek__json_walk *w, const char *key, const ek_trace_counts *counts, bool names)
 {
     int n = counts->n_processes;
@@ -132,7 +132,7 @@ static ek_status write_recomputed(ek__json_walk *w, const char *key, const void 
     return EK_OK;
 }
 
-/* A body layer with a number, by which layers are listed. */
+/* A body layer with the number it is listed by. */
 typedef struct numbered {
     int index, at;
 } numbered;
@@ -145,8 +145,8 @@ static int by_index(const void *a, const void *b)
     return (x->at > y->at) - (x->at < y->at);
 }
 
-/* Which layers are the first body layer of their number: those are called by it, others by name. NULL when memory is
- * out; the caller frees it. O(n log n). */
+/* Whether each layer is the first body layer of its number: these are named by the number, others by name. NULL when
+ * out of memory; the caller frees it. O(n log n). */
 static bool *called_by_number(const ek_trace_layers *layers)
 {
     bool *first = ek__alloc((size_t)layers->n, sizeof *first);
@@ -228,7 +228,7 @@ static void write_comm_sums(ek__json_walk *w, const ek_trace_comm_sum *sum, int 
     ek__stream_end(w->s);
 }
 
-/* Rows of one step follow one another, as in the file. */
+/* Rows of one step are contiguous, as in the file. */
 static ek_status write_comm_summary(ek__json_walk *w, const char *key, const void *record)
 {
     const ek_trace_communication *c = &((const ek_trace_rank *)record)->communication;
@@ -256,7 +256,7 @@ static int by_rank(const void *a, const void *b)
     return x->group != y->group ? (x->group < y->group ? -1 : 1) : (x->at > y->at) - (x->at < y->at);
 }
 
-/* All of them by rank, the end marked by a rank below 0; NULL when memory is out. */
+/* All of them by rank, the end marked by a rank below 0; NULL when out of memory. */
 static place *places_of(const ek_trace_topology *t)
 {
     size_t n = 0, room = 0;
@@ -273,7 +273,7 @@ static place *places_of(const ek_trace_topology *t)
     return all;
 }
 
-/* The groups that a rank is in: the next place is at or before its places, and is left behind them. */
+/* The groups of a rank: the next place is at or before its places, and is set after them. */
 static ek_status write_places(ek__json_walk *w, const char *key, const void *record)
 {
     const ek_trace_group *group = w->of.run->topology.group;

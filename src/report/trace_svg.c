@@ -1,5 +1,5 @@
-/* A bar for every rank, as long as its mean step and split by what it was spent on, all on one time axis: a slow rank,
- * a stage that waits and a host that cannot keep up are seen at once. Parts in a fixed order, so that they line up. */
+/* Draws a bar for every rank, as long as its mean step and split into its parts, all on one time axis: a slow rank, a
+ * waiting stage and a slow host are immediately visible. Parts are in a fixed order, so that they line up. */
 #include <math.h>
 #include <stddef.h>
 #include <stdlib.h>
@@ -63,7 +63,7 @@ static void draw_labels(FILE *out, const ek__frame *frame, int row, const ek_tra
     ek__svg_text(out, frame->x + frame->width + 10, y, size, EK__START, "t", text);
 }
 
-/* A colour and its meaning for the parts that some bar has. */
+/* A colour and its meaning for the parts that occur in any bar. */
 static void draw_legend(FILE *out, const ek_trace_rank *const *rank, int n)
 {
     bool used[EK__N_RANK_PARTS] = {false};

@@ -1,6 +1,6 @@
-/* A run's traces for people: where a step goes on every rank, then stages, layers, operators, communication, data and
- * memory, and at the end, where a terminal shows it, what is worth doing. Of many ranks there are means and extremes,
- * the busiest ranks, and the details of the busiest one; --rank shows one in full. */
+/* Prints a run's traces for people: the parts of a step on every rank, then stages, layers, operators, communication,
+ * data and memory, and at the end, where a terminal shows it, the findings. For many ranks it prints means and
+ * extremes, the busiest ranks, and the details of the busiest one; --rank shows one in full. */
 #include <assert.h>
 #include <inttypes.h>
 #include <math.h>
@@ -18,14 +18,14 @@
 
 enum { ALL_RANKS = 16, BUSIEST = 5, DEFAULT_TOP = 10, NAME_WIDTH = 56 };
 
-/* What all parts print with. */
+/* The state that all parts print with. */
 typedef struct page {
     FILE *out;
     const ek_trace_run *run;
     const ek_trace_view *view;
     const ek_trace_rank **rank; /* [n], those shown */
     int n, top;
-    const ek_trace_rank *detail; /* the one whose details are shown */
+    const ek_trace_rank *detail; /* the rank with details */
 } page;
 
 static void heading(const page *p, const char *text)
@@ -48,7 +48,7 @@ static double share_of(int64_t part, int64_t whole)
     return whole > 0 && part != EK_TRACE_UNKNOWN ? 100 * (double)part / (double)whole : NAN;
 }
 
-/* A name cut to a column's width in the middle: both ends of a kernel's name tell kernels apart. */
+/* A name cut to a column's width in the middle: both ends of a kernel's name distinguish it. */
 static void print_cut(const char *name, int width, FILE *out)
 {
     char text[NAME_WIDTH * 4 + 8];
@@ -122,7 +122,7 @@ static int by_own_work(const void *a, const void *b)
     return x != y ? (x < y) - (x > y) : (*p > *q) - (*p < *q);
 }
 
-/* Do the files tell any rank's times? Those of memory alone do not. */
+/* Do the files have any rank's times? Files with only memory do not. */
 static bool tells_times(const page *p)
 {
     for (int i = 0; i < p->n; i++)
@@ -165,7 +165,7 @@ static void print_step_names(const page *p)
         fprintf(p->out, ", %d before %s left out as warm-up", warm, warm == 1 ? "it" : "them");
 }
 
-/* The step of the run, as every command has it. */
+/* The step of the run, as in every command. */
 static void print_step_time(const page *p)
 {
     char words[EK_TRACE_STEP_WORDS];
@@ -243,13 +243,13 @@ static void print_extremes(const page *p)
 
 /* ---- bars ---- */
 
-/* What is drawn: ranks in the order of their table, or the steps of one. */
+/* The drawn bars: ranks in the order of their table, or the steps of one. */
 typedef struct drawn {
     const page *page;
     const ek_trace_rank *const *rank; /* NULL: the steps of page->detail */
 } drawn;
 
-/* Computing, exposed communication and free, as the tables have them; what is left of the step stays blank. */
+/* Computing, exposed communication and free, as in the tables; the rest of the step is blank. */
 static void fill_bar(const ek_trace_breakdown *b, int64_t whole, ek__bar *out)
 {
     const int64_t part[] = {b->computing, b->communication_not_overlapped, b->free};
@@ -258,7 +258,7 @@ static void fill_bar(const ek_trace_breakdown *b, int64_t whole, ek__bar *out)
         out->part[i] = fmax(0, (double)ek__known(part[i]));
 }
 
-/* Of a step that the view shows. */
+/* For a step that the view shows. */
 static const ek_trace_step *step_at(const page *p, int i)
 {
     const ek_trace_rank *rank = p->detail;
@@ -384,7 +384,7 @@ static const char *const activity_words[EK_N_TRACE_ACTIVITIES] = {
     "other computing",  "other collectives",    "gradients",     "between stages", "copies",
     "waiting for data", "waiting for the host", "idle otherwise"};
 
-static const double LEAST_SHOWN = 0.0005; /* of the step: less prints as 0.0 % */
+static const double LEAST_SHOWN = 0.0005; /* of the step: less would print as 0.0 % */
 
 static double sum_of_activities(const double *part)
 {
@@ -394,7 +394,7 @@ static double sum_of_activities(const double *part)
     return sum;
 }
 
-/* Rows are what the time goes to, columns ranks: first those of the table of ranks. */
+/* Rows are parts of the time, columns are ranks: first those of the table of ranks. */
 static void print_anatomy_of(const page *p, const ek_trace_rank *const *rank,
                              const double (*part)[EK_N_TRACE_ACTIVITIES], int n)
 {
@@ -555,7 +555,7 @@ static bool joins(const layer_line *line, const ek_trace_layer *layer)
            layer->kind && strcmp(line->kind, layer->kind) == 0;
 }
 
-/* One after the other: those that follow one another and are alike make a line, unless each is wanted. */
+/* In order: successive equal ones share a line, unless each is requested. */
 static void print_layers_of(const page *p, const ek_trace_rank *rank, bool each)
 {
     const ek_trace_layers *layers = &rank->layers;
@@ -588,7 +588,7 @@ static void print_layers(const page *p)
     bool begun = false, one = p->n == 1;
     for (int i = 0; i < p->n; i++) {
         const ek_trace_rank *rank = p->rank[i];
-        /* One rank stands for its stage; without stages the busiest one for all. */
+        /* One rank represents its stage; without stages the busiest one represents all. */
         bool first = rank->stage >= 0 || rank == p->detail;
         for (int k = 0; k < i && first && rank->stage >= 0; k++)
             first = p->rank[k]->stage != rank->stage || p->rank[k]->layers.n == 0;
@@ -636,7 +636,7 @@ static void print_operators(const page *p)
     }
 }
 
-/* "[[4096, 1024], [1024, 512]]" as it is: what tells operators of one name apart. */
+/* "[[4096, 1024], [1024, 512]]" unchanged: it distinguishes operators with the same name. */
 static void print_shape(const page *p, const ek_compute_operator *op)
 {
     char text[160];
@@ -664,7 +664,7 @@ static void print_classes(const page *p, const ek_compute *c)
     fputc('\n', p->out);
 }
 
-/* Of all ranks, whatever rank is shown in full: they are compared here. */
+/* For all ranks, also if one rank is shown in full: they are compared here. */
 static void print_computing(const page *p)
 {
     const ek_compute *c = p->run->compute;
@@ -956,7 +956,7 @@ static ek_status print_page(const page *p, ek_error *err)
     return ek__finish(p->out, err);
 }
 
-/* Files of the whole run, and none of a rank. */
+/* Files of the whole run, without files of a rank. */
 static ek_status print_groups_only(const page *p, ek_error *err)
 {
     fprintf(p->out, "No files of ranks. %d groups of ranks are known; --format json lists them.\n",

@@ -1,4 +1,4 @@
-/* What of a run is shown. */
+/* Selects the parts of a run to show. */
 #include <string.h>
 
 #include "report/trace_internal.h"
@@ -15,7 +15,7 @@ bool ek__view_shows_step(const ek_trace_view *view, const ek_trace_step *step)
 
 bool ek_trace_view_has_rank(const ek_trace_run *run, const ek_trace_view *view)
 {
-    if (view->rank == EK_TRACE_NO_RANK) /* whatever is there, which may be tables of the whole run only */
+    if (view->rank == EK_TRACE_NO_RANK) /* all existing files, which may be only tables of the whole run */
         return true;
     for (int i = 0; i < run->n_ranks; i++)
         if (ek__view_shows(view, &run->rank[i]))

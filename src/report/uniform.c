@@ -1,4 +1,4 @@
-/* A schedule of equal stages, for people and for scripts. */
+/* Prints a schedule of equal stages for people and for scripts. */
 
 #include "evenkeel/uniform.h"
 #include "report/report_internal.h"

@@ -1,5 +1,5 @@
-/* report/writers.h - the writers behind ek_write() (evenkeel/write.h), one for each format of a result. Each returns
- * EK_OK, or EK_ERR_SYSTEM when `out` cannot be written; those that say so EK_ERR_INPUT; those that need memory
+/* report/writers.h - the writers that ek_write() calls (evenkeel/write.h), one for each format of a result. Each
+ * returns EK_OK, or EK_ERR_SYSTEM when `out` cannot be written; if stated, EK_ERR_INPUT; those that need memory also
  * EK_ERR_MEMORY. */
 #ifndef EK_REPORT_WRITERS_H
 #define EK_REPORT_WRITERS_H
@@ -15,11 +15,11 @@
 #include "evenkeel/trace_report.h"
 #include "evenkeel/types.h"
 
-/** A row for every run: measured, and predicted by the start, the result, and without the run or its group. */
+/** A row for every run: measured, and predicted by the start, by the result, and without the run or its group. */
 ek_status ek__calibration_write_csv(const ek_calibration *calibration, FILE *out, ek_error *err);
 /** docs/calibrate.md has the fields. */
 ek_status ek__calibration_write_json(const ek_calibration *calibration, FILE *out, ek_error *err);
-/** A picture: predicted steps beside measured ones, errors, the constants that the runs determine. */
+/** A picture: predicted and measured steps, errors, the constants that the runs determine. */
 ek_status ek__calibration_write_svg(const ek_calibration *calibration, FILE *out, ek_error *err);
 /** For people. */
 ek_status ek__calibration_write_text(const ek_calibration *calibration, bool color, FILE *out, ek_error *err);
@@ -30,10 +30,10 @@ ek_status ek__trace_write_sqlite(const ek_trace_run *run, FILE *out, ek_error *e
 /** For scripts: docs/diagnose.md. Times in seconds, shares of a step. */
 ek_status ek__diagnosis_write_json(const ek_diagnosis *diagnosis, FILE *out, ek_error *err);
 ek_status ek__diagnosis_write_sarif(const ek_diagnosis *diagnosis, FILE *out, ek_error *err);
-/** For people, lines of at most 100 columns but for settings. */
+/** For people, lines of at most 100 columns except settings. */
 ek_status ek__diagnosis_write_text(const ek_diagnosis *diagnosis, bool color, FILE *out, ek_error *err);
 
-/** Measured beside predicted, for people. */
+/** Measured next to predicted, for people. */
 ek_status ek__rehearsal_write_text(const ek_rehearse_result *result, FILE *out, ek_error *err);
 /** For scripts: docs/rehearse.md. */
 ek_status ek__rehearsal_write_json(const ek_rehearse_result *result, FILE *out, ek_error *err);
@@ -42,13 +42,13 @@ ek_status ek__rehearsal_write_json(const ek_rehearse_result *result, FILE *out, 
 ek_status ek__estimate_write_csv(const ek_estimate_report *report, FILE *out, ek_error *err);
 /** Everything, by docs/estimate-json.md. */
 ek_status ek__estimate_write_json(const ek_estimate_report *report, FILE *out, ek_error *err);
-/** A bar of parts for every stage on one time axis; with a measured run, measured beside predicted. */
+/** A bar of parts for every stage on one time axis; with a measured run, measured next to predicted. */
 ek_status ek__estimate_write_svg(const ek_estimate_report *report, FILE *out, ek_error *err);
-/** For people: the verdict, the measured run, the parts of the step, a row a stage, memory, the error to expect and
- * what makes it smaller. */
+/** For people: the verdict, the measured run, the parts of the step, a row per stage, memory, the expected error and
+ * ways to reduce it. */
 ek_status ek__estimate_write_text(const ek_estimate_report *report, FILE *out, ek_error *err);
 
-/** The same for scripts, by docs/ir-json.md. All of it: `view` does not count. */
+/** The same for scripts, by docs/ir-json.md. All of it: `view` is ignored. */
 ek_status ek__ir_write_difference_json(const ek_ir_report *a, const ek_ir_report *b, const ek_ir_difference *difference,
                                        const ek_ir_view *view, FILE *out, ek_error *err);
 /** The difference for people; docs/ir-json.md. `a` is the graph before a change, `b` after it. */
@@ -60,8 +60,8 @@ ek_status ek__ir_write_dot(const ek_ir_report *report, const ek_ir_view *view, F
 ek_status ek__ir_write_json(const ek_ir_report *const *report, int n, const ek_ir_view *view, FILE *out, ek_error *err);
 ek_status ek__ir_write_sarif(const ek_ir_report *const *report, int n, const ek_ir_view *view, FILE *out,
                              ek_error *err);
-/** A summary for people, at most 100 columns but for long names. With a layer or operators chosen, its lists are of
- * them, and each of them follows with operands and attributes. */
+/** A summary for people, at most 100 columns except long names. With a chosen layer or operators, its lists are limited
+ * to them, and each of them follows with operands and attributes. */
 ek_status ek__ir_write_text(const ek_ir_report *report, const ek_ir_view *view, FILE *out, ek_error *err);
 
 /** Step (logarithmic) against the memory of the fullest stage, for all points: plans found filled, bounds hollow; the
@@ -73,15 +73,15 @@ ek_status ek__layout_write_svg(const ek_layout_result *result, ek_layout_axis co
 ek_status ek__layout_sweep_write_csv(const ek_layout_sweep_report *report, FILE *out, ek_error *err);
 /** By docs/plan-json.md. */
 ek_status ek__layout_sweep_write_json(const ek_layout_sweep_report *report, FILE *out, ek_error *err);
-/** A row for every value: its best layout, step, throughput of a device, linearity, and how sure. */
+/** A row for every value: its best layout, step, throughput per device, linearity, and certainty. */
 ek_status ek__layout_sweep_write_text(const ek_layout_sweep_report *report, FILE *out, ek_error *err);
 /** A header line and a row for every plan, comma-separated. */
 ek_status ek__layout_write_csv(const ek_layout_report *report, FILE *out, ek_error *err);
-/** Everything but the points, by docs/plan-json.md. */
+/** Everything except the points, in the form of docs/plan-json.md. */
 ek_status ek__layout_write_json(const ek_layout_report *report, FILE *out, ek_error *err);
-/** For people: the verdict, what was asked about one layout, today's layout, the best plans, the parts and the stages
- * of the first, why not the others; rules of thumb, runs to try; where nothing fits the closest layout and what would
- * make it fit. */
+/** For people: the verdict, the query about one layout, the current layout, the best plans, the parts and the stages of
+ * the first, the reasons against the others; rules of thumb, runs to try; if nothing fits, the closest layout and
+ * changes that would make it fit. */
 ek_status ek__layout_write_text(const ek_layout_report *report, FILE *out, ek_error *err);
 
 /** For scripts: docs/lint.md. */
@@ -92,32 +92,33 @@ ek_status ek__lint_write_sarif(const ek_lint *lint, FILE *out, ek_error *err);
  */
 ek_status ek__lint_write_text(const ek_lint *lint, bool context, FILE *out, ek_error *err);
 
-/** A header line and a row a stage, comma-separated. */
+/** A header line and a row per stage, comma-separated. */
 ek_status ek__memory_write_csv(const ek_memory_report *report, FILE *out, ek_error *err);
 /** Everything, by docs/memory-json.md. */
 ek_status ek__memory_write_json(const ek_memory_report *report, FILE *out, ek_error *err);
-/** The rules: name, value, what it is, whether it is derived, documented or assumed, and those that are not the
- * framework's default marked. */
+/** The rules: name, value, description, whether it is derived, documented or assumed, with a mark at those that differ
+ * from the framework's default. */
 ek_status ek__memory_write_rules(const ek_rules *rules, ek_framework framework, FILE *out, ek_error *err);
 /** The same as a JSON list. */
 ek_status ek__memory_write_rules_json(const ek_rules *rules, ek_framework framework, FILE *out, ek_error *err);
-/** A stacked bar a stage, with the limit. */
+/** A stacked bar per stage, with the limit. */
 ek_status ek__memory_write_svg(const ek_memory_report *report, FILE *out, ek_error *err);
-/** For people: the verdict, a row a stage, where the peak is and what is alive there, what the prediction rests on. */
+/** For people: the verdict, a row per stage, the place of the peak and its live tensors, the basis of the
+ * prediction. */
 ek_status ek__memory_write_text(const ek_memory_report *report, FILE *out, ek_error *err);
 
 /** The same as a list of objects. */
 ek_status ek__devices_write_json(FILE *out, ek_error *err);
-/** The devices known by name, with what their figures rest on: a table. */
+/** The devices known by name, with the basis of their figures: a table. */
 ek_status ek__devices_write_text(FILE *out, ek_error *err);
-/** docs/metrics-json.md: null where a figure is not known. */
+/** docs/metrics-json.md: null for unknown figures. */
 ek_status ek__metrics_write_json(const ek_metrics_report *report, FILE *out, ek_error *err);
 ek_status ek__metrics_write_openmetrics(const ek_metrics_report *report, FILE *out, ek_error *err);
-/** A table of figures with unit, what each rests on and its formula, then the FLOPs of a token by term. */
+/** A table of figures with unit, basis and formula, then the FLOPs of a token by term. */
 ek_status ek__metrics_write_text(const ek_metrics_report *report, FILE *out, ek_error *err);
 
-/** Simulated and balanced plans, schedules, sweeps, quick tuning, rounds of dry runs and what their logs gave: text and
- * plan files for people, docs/json.md, docs/guide.md and docs/collect.md for scripts. */
+/** Simulated and balanced plans, schedules, sweeps, quick tuning, rounds of dry runs and the results of their logs:
+ * text and plan files for people, docs/json.md, docs/guide.md and docs/collect.md for scripts. */
 ek_status ek__collected_write_json(const ek_collected *collected, FILE *out, ek_error *err);
 ek_status ek__collected_write_text(const ek_collected *collected, FILE *out, ek_error *err);
 ek_status ek__collected_write_yaml(const ek_collected *collected, FILE *out, ek_error *err);
@@ -127,7 +128,7 @@ ek_status ek__guide_write_yaml(const ek_guide *guide, FILE *out, ek_error *err);
 ek_status ek__quick_write_json(const ek_quick_report *report, FILE *out, ek_error *err);
 ek_status ek__quick_write_text(const ek_quick_report *report, FILE *out, ek_error *err);
 ek_status ek__balance_write_json(const ek_report *report, FILE *out, ek_error *err);
-/** The drawings of the text alone. */
+/** Only the drawings of the text. */
 ek_status ek__balance_write_plot(const ek_report *report, FILE *out, ek_error *err);
 ek_status ek__balance_write_text(const ek_report *report, FILE *out, ek_error *err);
 ek_status ek__balance_write_yaml(const ek_report *report, FILE *out, ek_error *err);
@@ -149,15 +150,15 @@ ek_status ek__svg_write(const ek_report *report, int case_index, FILE *out, ek_e
 /** Write one of them. */
 ek_status ek__trace_write_csv(const ek_trace_run *run, const ek_trace_table *table, const ek_trace_view *view,
                               FILE *out, ek_error *err);
-/** Everything, by docs/trace-json.md; view->rank and view->step narrow it, the rest of the view does not count. Times
- * are exact to the nanosecond. */
+/** Everything, by docs/trace-json.md; view->rank and view->step narrow it, the rest of the view is ignored. Times are
+ * exact to the nanosecond. */
 ek_status ek__trace_write_json(const ek_trace_run *run, const ek_trace_view *view, FILE *out, ek_error *err);
-/** The same as lines: all but the ranks, then a rank each. */
+/** The same as lines: everything except the ranks, then one line per rank. */
 ek_status ek__trace_write_jsonl(const ek_trace_run *run, const ek_trace_view *view, FILE *out, ek_error *err);
-/** A bar for every rank: what its mean step was spent on. */
+/** A bar for every rank: the parts of its mean step. */
 ek_status ek__trace_write_svg(const ek_trace_run *run, const ek_trace_view *view, FILE *out, ek_error *err);
-/** A summary for people: where a step goes, stages, layers, operators, communication, data, memory, findings. Many
- * ranks are summed up, and the worst shown; one rank (view->rank) is shown in full. */
+/** A summary for people: the parts of a step, stages, layers, operators, communication, data, memory, findings. Many
+ * ranks are summarised, and the worst shown; one rank (view->rank) is shown in full. */
 ek_status ek__trace_write_text(const ek_trace_run *run, const ek_trace_view *view, FILE *out, ek_error *err);
 
 #endif
