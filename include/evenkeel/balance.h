@@ -1,6 +1,6 @@
 /* evenkeel/balance.h - choose layers and recomputation of every chunk.
  *
- * Unless stated otherwise, functions take O(1), those that clear or free O(what they free), and may be called from
+ * Unless stated otherwise, functions take O(1), those that clear or free O(size of the object), and may be called from
  * several threads at once, on the same objects where these are const. */
 #ifndef EVENKEEL_BALANCE_H
 #define EVENKEEL_BALANCE_H
@@ -131,7 +131,7 @@ void ek_balance_options_init(ek_balance_options *options);
  */
 ek_status ek_balance(const ek_layers *layers, const ek_order *order, const ek_balance_options *options,
                      ek_balance_result *out, ek_error *err);
-/** Free what it holds and zero it. Accepts a zeroed struct. */
+/** Free its contents and zero it. Accepts a zeroed struct. */
 void ek_balance_result_clear(ek_balance_result *result);
 
 /**

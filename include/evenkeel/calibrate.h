@@ -1,7 +1,7 @@
 /* evenkeel/calibrate.h - measured runs as jobs, which constants of a device are fitted to and judged by
  * (docs/measured-runs.md).
  *
- * Unless stated otherwise, functions take O(1), those that clear or free O(what they free), and may be called from
+ * Unless stated otherwise, functions take O(1), those that clear or free O(size of the object), and may be called from
  * several threads at once, on the same objects where these are const. */
 #ifndef EVENKEEL_CALIBRATE_H
 #define EVENKEEL_CALIBRATE_H
@@ -57,14 +57,14 @@ typedef struct ek_measured_runs {
  */
 ek_status ek_run_table_read(const char *path, const ek_listener *listener, ek_measured_runs *out, ek_error *err);
 /**
- * The same over bytes in memory; `name` stands for the file in messages and for the folder of job files.
+ * The same over bytes in memory; `name` is the file name used in messages and for the folder of job files.
  *
  * @param text  [size] bytes
  * @return as ek_run_table_read(). O(size + rows log rows).
  */
 ek_status ek_run_table_parse(const char *name, const char *text, size_t size, const ek_listener *listener,
                              ek_measured_runs *out, ek_error *err);
-/** Free what it holds and zero it. Accepts a zeroed struct. */
+/** Free its contents and zero it. Accepts a zeroed struct. */
 void ek_measured_runs_clear(ek_measured_runs *runs);
 
 /** A run to price and compare: it has a job and a step and is not suspect. */

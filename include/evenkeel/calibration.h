@@ -1,7 +1,7 @@
 /* evenkeel/calibration.h - a device fitted to what was measured: kernels and links as they are, the rest by least
  * squares on the steps of runs, with what the data determine and what they do not (docs/calibrate.md).
  *
- * Unless stated otherwise, functions take O(1), those that clear or free O(what they free), and may be called from
+ * Unless stated otherwise, functions take O(1), those that clear or free O(size of the object), and may be called from
  * several threads at once, on the same objects where these are const. */
 #ifndef EVENKEEL_CALIBRATION_H
 #define EVENKEEL_CALIBRATION_H
@@ -75,7 +75,7 @@ ek_status ek_link_log_read(const char *path, int per_node, ek_link_log *out, ek_
  */
 ek_status ek_link_log_parse(const char *name, const char *text, size_t size, int per_node, ek_link_log *out,
                             ek_error *err);
-/** Free what it holds and zero it. Accepts a zeroed struct. */
+/** Free its contents and zero it. Accepts a zeroed struct. */
 void ek_link_log_clear(ek_link_log *log);
 
 /* ---- calibration ---- */
@@ -230,7 +230,7 @@ typedef struct ek_calibrate_input {
  *         EK_ERR_SYSTEM, EK_ERR_MEMORY. Cost: about 2000 ek_cost_step() of each run.
  */
 ek_status ek_calibrate(const ek_calibrate_input *input, ek_calibration *out, ek_error *err);
-/** Free what it holds and zero it. Accepts a zeroed struct. */
+/** Free its contents and zero it. Accepts a zeroed struct. */
 void ek_calibration_clear(ek_calibration *calibration);
 
 /**

@@ -1,6 +1,6 @@
 /* evenkeel/cases.h - plans with their simulations, each under a name: what a report or a page compares.
  *
- * Unless stated otherwise, functions take O(1), those that clear or free O(what they free), and may be called from
+ * Unless stated otherwise, functions take O(1), those that clear or free O(size of the object), and may be called from
  * several threads at once, on the same objects where these are const. */
 #ifndef EVENKEEL_CASES_H
 #define EVENKEEL_CASES_H

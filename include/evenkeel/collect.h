@@ -1,6 +1,6 @@
 /* evenkeel/collect.h - what the logs of a dry run say each stage held, and how an init file is filled with it.
  *
- * Unless stated otherwise, functions take O(1), those that clear or free O(what they free), and may be called from
+ * Unless stated otherwise, functions take O(1), those that clear or free O(size of the object), and may be called from
  * several threads at once, on the same objects where these are const. */
 #ifndef EVENKEEL_COLLECT_H
 #define EVENKEEL_COLLECT_H
@@ -81,7 +81,7 @@ typedef struct ek_collection {
  */
 ek_status ek_collection_read(const char *const *sources, int n_sources, int n_stages, const ek_listener *listener,
                              ek_collection *out, ek_error *err);
-/** Free what it holds and zero it. Accepts a zeroed struct. */
+/** Free its contents and zero it. Accepts a zeroed struct. */
 void ek_collection_clear(ek_collection *collection);
 
 /** The log of a stage, or NULL. O(logs of the round). */
@@ -110,7 +110,7 @@ typedef struct ek_memory_usage {
  *         middle stage: the message names what is missing; EK_ERR_MEMORY. O(rounds x stages^2).
  */
 ek_status ek_memory_usage_make(const ek_collection *collection, ek_peak which, ek_memory_usage *out, ek_error *err);
-/** Free what it holds and zero it. Accepts a zeroed struct. */
+/** Free its contents and zero it. Accepts a zeroed struct. */
 void ek_memory_usage_clear(ek_memory_usage *usage);
 
 /**

@@ -1,7 +1,7 @@
 /* evenkeel/cost.h - how long a step of a job takes on a device or cluster, part by part, and how long a layer does
  * (docs/models.md).
  *
- * Unless stated otherwise, functions take O(1), those that clear or free O(what they free), and may be called from
+ * Unless stated otherwise, functions take O(1), those that clear or free O(size of the object), and may be called from
  * several threads at once, on the same objects where these are const. */
 #ifndef EVENKEEL_COST_H
 #define EVENKEEL_COST_H
@@ -86,7 +86,7 @@ typedef struct ek_step {
 typedef struct ek_cost_cache ek_cost_cache;
 /** An empty cache of a device, which is borrowed; NULL when memory is out. */
 ek_cost_cache *ek_cost_cache_new(const ek_device *device);
-/** Free a cache and all it holds. NULL is fine. */
+/** Free a cache and its contents. NULL is fine. */
 void ek_cost_cache_free(ek_cost_cache *cache);
 /** Forget what a device priced, keep what does not depend on it (layers' graphs, schedules that were laid out): for a
  * fit, which asks for the same jobs on many. O(layers in it). */
@@ -102,7 +102,7 @@ void ek_cost_cache_reset(ek_cost_cache *cache, const ek_device *device);
  *         job; EK_ERR_MEMORY. O(operators + stages x chunks x micro-batches).
  */
 ek_status ek_cost_step(const ek_job *job, const ek_device *device, ek_cost_cache *cache, ek_step *out, ek_error *err);
-/** Free what it holds and zero it. Accepts a zeroed struct. */
+/** Free its contents and zero it. Accepts a zeroed struct. */
 void ek_step_clear(ek_step *step);
 
 /** What follows the last block of a stage: ends, seconds from the begin of the step. */
@@ -135,7 +135,7 @@ double ek_cost_border_bytes(const ek_job *job);
  */
 ek_status ek_cost_step_run(const ek_job *job, const ek_device *device, ek_cost_cache *cache, ek_step_run *out,
                            ek_error *err);
-/** Free what it holds and zero it. Accepts a zeroed struct. */
+/** Free its contents and zero it. Accepts a zeroed struct. */
 void ek_step_run_clear(ek_step_run *run);
 
 /** Shares of the slowest stage's step by what its parts rest on; they add up to 1. */

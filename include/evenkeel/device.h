@@ -2,7 +2,7 @@
  * devices, its host. Shipped ones are files under data/, part of the library; ek_device_read() reads one of one's own.
  * ek_cost_step() turns it and a job into a step (docs/models.md).
  *
- * Unless stated otherwise, functions take O(1), those that clear or free O(what they free), and may be called from
+ * Unless stated otherwise, functions take O(1), those that clear or free O(size of the object), and may be called from
  * several threads at once, on the same objects where these are const. */
 #ifndef EVENKEEL_DEVICE_H
 #define EVENKEEL_DEVICE_H
@@ -205,14 +205,14 @@ const ek_device *ek_device_find(const char *name);
 /**
  * Read a device from a JSON or YAML file (docs/device-files.md).
  *
- * @param listener  told of unknown keys; may be NULL
+ * @param listener warned about unknown keys; may be NULL
  * @param out       ek_device_clear() frees it; untouched on failure
  * @return EK_OK; EK_ERR_INPUT with the place: a figure that is missing or out of range, a table that cannot be read;
  *         EK_ERR_SYSTEM, EK_ERR_MEMORY. O(file size).
  */
 ek_status ek_device_read(const char *path, const ek_listener *listener, ek_device *out, ek_error *err);
-/** The same from memory. @param name  stands for the file in messages; a table that the device names is looked for
- * beside it. @return as ek_device_read() but for
+/** The same from memory. @param name file name used in messages; a table that the device names is looked for beside it.
+ * @return as ek_device_read() but for
  *  EK_ERR_SYSTEM. O(size). */
 ek_status ek_device_parse(const char *name, const char *text, size_t size, const ek_listener *listener, ek_device *out,
                           ek_error *err);

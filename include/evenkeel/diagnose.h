@@ -4,7 +4,7 @@
  * The order of the guide: operators, communication, memory and recomputation, data, bubbles, load balance. A bottleneck
  * is one file src/diagnose/bottleneck_NAME.c and one line in EK__BOTTLENECK_LIST.
  *
- * Unless stated otherwise, functions take O(1), those that clear or free O(what they free), and may be called from
+ * Unless stated otherwise, functions take O(1), those that clear or free O(size of the object), and may be called from
  * several threads at once, on the same objects where these are const. */
 #ifndef EVENKEEL_DIAGNOSE_H
 #define EVENKEEL_DIAGNOSE_H
@@ -116,7 +116,7 @@ typedef struct ek_diagnose_options {
  *         remedies are priced by, each at most options.seconds long.
  */
 ek_status ek_diagnose(const ek_run_input *input, const ek_diagnose_options *options, ek_diagnosis *out, ek_error *err);
-/** Free what it holds and zero it. Accepts a zeroed struct. */
+/** Free its contents and zero it. Accepts a zeroed struct. */
 void ek_diagnosis_clear(ek_diagnosis *diagnosis);
 
 EK_END_DECLS

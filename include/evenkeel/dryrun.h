@@ -1,7 +1,7 @@
 /* evenkeel/dryrun.h - the script that makes dry runs, the init file that says what they held, and the decomposition of
  * their peaks into memory per layer.
  *
- * Unless stated otherwise, functions take O(1), those that clear or free O(what they free), and may be called from
+ * Unless stated otherwise, functions take O(1), those that clear or free O(size of the object), and may be called from
  * several threads at once, on the same objects where these are const. */
 #ifndef EVENKEEL_DRYRUN_H
 #define EVENKEEL_DRYRUN_H
@@ -66,12 +66,12 @@ typedef struct ek_dryrun {
  *         O(file size).
  */
 ek_status ek_dryrun_read(const char *path, const ek_listener *listener, ek_dryrun *out, ek_error *err);
-/** The same from memory. @param name  stands for the file in messages; folders that it names are looked for beside it.
+/** The same from memory. @param name file name used in messages; folders that it names are looked for beside it.
  *  @return as ek_dryrun_read(). O(size). */
 ek_status ek_dryrun_parse(const char *name, const char *text, size_t size, const ek_listener *listener, ek_dryrun *out,
                           ek_error *err);
 
-/** Free what it holds and zero it. Accepts a zeroed struct. */
+/** Free its contents and zero it. Accepts a zeroed struct. */
 void ek_dryrun_clear(ek_dryrun *init);
 
 /**

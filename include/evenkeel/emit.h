@@ -4,7 +4,7 @@
  * on, what of the plan the framework cannot be told, and what the nearest plan that it can be told costs. Training
  * YAMLs of MindFormers can be changed in place (ek_train_apply()).
  *
- * Unless stated otherwise, functions take O(1), those that clear or free O(what they free), and may be called from
+ * Unless stated otherwise, functions take O(1), those that clear or free O(size of the object), and may be called from
  * several threads at once, on the same objects where these are const. */
 #ifndef EVENKEEL_EMIT_H
 #define EVENKEEL_EMIT_H

@@ -1,7 +1,7 @@
 /* evenkeel/estimate.h - how fast a job runs on a device and whether it fits: the step with its parts, the memory, how
  * far the figures can be trusted, what to measure to trust them more, and how a measured run compares.
  *
- * Unless stated otherwise, functions take O(1), those that clear or free O(what they free), and may be called from
+ * Unless stated otherwise, functions take O(1), those that clear or free O(size of the object), and may be called from
  * several threads at once, on the same objects where these are const. */
 #ifndef EVENKEEL_ESTIMATE_H
 #define EVENKEEL_ESTIMATE_H

@@ -1,7 +1,7 @@
 /* evenkeel/estimate_report.h - an estimate as text, JSON, a table and a picture. Writers only print: every figure is
  * computed by evenkeel/estimate.h.
  *
- * Unless stated otherwise, functions take O(1), those that clear or free O(what they free), and may be called from
+ * Unless stated otherwise, functions take O(1), those that clear or free O(size of the object), and may be called from
  * several threads at once, on the same objects where these are const. */
 #ifndef EVENKEEL_ESTIMATE_REPORT_H
 #define EVENKEEL_ESTIMATE_REPORT_H

@@ -1,6 +1,6 @@
 /* evenkeel/guide.h - which dry runs to make, so that their peaks can be split into memory per layer.
  *
- * Unless stated otherwise, functions take O(1), those that clear or free O(what they free), and may be called from
+ * Unless stated otherwise, functions take O(1), those that clear or free O(size of the object), and may be called from
  * several threads at once, on the same objects where these are const. */
 #ifndef EVENKEEL_GUIDE_H
 #define EVENKEEL_GUIDE_H
@@ -68,7 +68,7 @@ void ek_guide_options_init(ek_guide_options *options);
  *         message says what would; EK_ERR_MEMORY. Cost: about a second, whatever the sizes.
  */
 ek_status ek_guide_make(const ek_guide_options *options, ek_guide *out, ek_error *err);
-/** Free what it holds and zero it. Accepts a zeroed struct. */
+/** Free its contents and zero it. Accepts a zeroed struct. */
 void ek_guide_clear(ek_guide *guide);
 
 /**

@@ -14,7 +14,7 @@
  * spell their atomic types differently; a struct with functions is one type in both. Other languages write a non-zero
  * int to its address.
  *
- * Unless stated otherwise, functions take O(1), those that clear or free O(what they free), and may be called from
+ * Unless stated otherwise, functions take O(1), those that clear or free O(size of the object), and may be called from
  * several threads at once, on the same objects too. */
 #ifndef EVENKEEL_INTERRUPT_H
 #define EVENKEEL_INTERRUPT_H

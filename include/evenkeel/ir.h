@@ -4,7 +4,7 @@
  * types (each kept once), and where in the file it stands, so that memory grows with nodes, not with text. What is not
  * kept can be read again from there. docs/formats.md has the grammar.
  *
- * Unless stated otherwise, functions take O(1), those that clear or free O(what they free), and may be called from
+ * Unless stated otherwise, functions take O(1), those that clear or free O(size of the object), and may be called from
  * several threads at once, on the same objects where these are const. */
 #ifndef EVENKEEL_IR_H
 #define EVENKEEL_IR_H

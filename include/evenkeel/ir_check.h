@@ -4,7 +4,7 @@
  * What a fragment cannot show is not claimed: a node without any consumer in sight is neither in effect nor not. A
  * check is a file src/ir/check_NAME.c and a line in EK__IR_CHECK_LIST; docs/ir-checks.md has what each looks for.
  *
- * Unless stated otherwise, functions take O(1), those that clear or free O(what they free), and may be called from
+ * Unless stated otherwise, functions take O(1), those that clear or free O(size of the object), and may be called from
  * several threads at once, on the same objects where these are const. */
 #ifndef EVENKEEL_IR_CHECK_H
 #define EVENKEEL_IR_CHECK_H
@@ -157,7 +157,7 @@ typedef struct ek_ir_check_options {
  * @return EK_OK or EK_ERR_MEMORY. O(nodes log nodes + edges).
  */
 ek_status ek_ir_check(const ek_ir *ir, const ek_ir_check_options *options, ek_ir_report *out, ek_error *err);
-/** Free what it holds and zero it. Accepts a zeroed struct. */
+/** Free its contents and zero it. Accepts a zeroed struct. */
 void ek_ir_report_clear(ek_ir_report *report);
 
 /* ---- two graphs ---- */
@@ -189,7 +189,7 @@ typedef struct ek_ir_difference {
  * @return EK_OK or EK_ERR_MEMORY. O(n log n) for the nodes of both together.
  */
 ek_status ek_ir_compare(const ek_ir_report *a, const ek_ir_report *b, ek_ir_difference *out, ek_error *err);
-/** Free what it holds and zero it. Accepts a zeroed struct. */
+/** Free its contents and zero it. Accepts a zeroed struct. */
 void ek_ir_difference_clear(ek_ir_difference *difference);
 
 EK_END_DECLS

@@ -1,6 +1,6 @@
 /* evenkeel/ir_files.h - which file of a folder of graphs shows the compiled program.
  *
- * Unless stated otherwise, functions take O(1), those that clear or free O(what they free), and may be called from
+ * Unless stated otherwise, functions take O(1), those that clear or free O(size of the object), and may be called from
  * several threads at once, on the same objects where these are const. */
 #ifndef EVENKEEL_IR_FILES_H
 #define EVENKEEL_IR_FILES_H

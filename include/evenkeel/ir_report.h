@@ -1,6 +1,6 @@
 /* evenkeel/ir_report.h - a checked graph, and the difference of two, as text, JSON and DOT. Writers only print.
  *
- * Unless stated otherwise, functions take O(1), those that clear or free O(what they free), and may be called from
+ * Unless stated otherwise, functions take O(1), those that clear or free O(size of the object), and may be called from
  * several threads at once, on the same objects where these are const. */
 #ifndef EVENKEEL_IR_REPORT_H
 #define EVENKEEL_IR_REPORT_H

@@ -6,7 +6,7 @@
  * sequence, H hidden, I intermediate, N heads, K key/value heads times head size, V vocabulary, L layers; d data, t
  * tensor, p pipeline, cp context, ep expert parallel, v chunks, m micro-batches.
  *
- * Unless stated otherwise, functions take O(1), those that clear or free O(what they free), and may be called from
+ * Unless stated otherwise, functions take O(1), those that clear or free O(size of the object), and may be called from
  * several threads at once, on the same objects where these are const. */
 #ifndef EVENKEEL_JOB_H
 #define EVENKEEL_JOB_H
@@ -370,8 +370,8 @@ ek_job_overrides ek_job_overrides_none(void);
  */
 ek_status ek_job_read(const char *path, const ek_job_overrides *overrides, const ek_listener *listener, ek_job *out,
                       ek_error *err);
-/** The same from memory. @param name  stands for the file in messages, and its end for the kind of file; files that the
- *  job names are looked for beside it. @return as ek_job_read(). O(size + stages x chunks). */
+/** The same from memory. @param name file name used in messages, and its end for the kind of file; files that the job
+ *  names are looked for beside it. @return as ek_job_read(). O(size + stages x chunks). */
 ek_status ek_job_parse(const char *name, const char *text, size_t size, const ek_job_overrides *overrides,
                        const ek_listener *listener, ek_job *out, ek_error *err);
 
@@ -406,7 +406,7 @@ int64_t ek_job_sequences(const ek_job *job);
  * @return EK_OK or EK_ERR_MEMORY. O(stages x chunks x patterns).
  */
 ek_status ek_job_copy(const ek_job *from, ek_job *to, ek_error *err);
-/** Free what it holds and zero it. Accepts a zeroed struct. */
+/** Free its contents and zero it. Accepts a zeroed struct. */
 void ek_job_clear(ek_job *job);
 
 /** Settings of a plan that go into a job's file. All borrowed. */

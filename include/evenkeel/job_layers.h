@@ -1,6 +1,6 @@
 /* evenkeel/job_layers.h - a job's layers for the balancer, with modelled, measured or given times.
  *
- * Unless stated otherwise, functions take O(1), those that clear or free O(what they free), and may be called from
+ * Unless stated otherwise, functions take O(1), those that clear or free O(size of the object), and may be called from
  * several threads at once, on the same objects where these are const. */
 #ifndef EVENKEEL_JOB_LAYERS_H
 #define EVENKEEL_JOB_LAYERS_H

@@ -1,6 +1,6 @@
 /* evenkeel/job_write.h - a training file written anew with another layout, everything else of it kept.
  *
- * Unless stated otherwise, functions take O(1), those that clear or free O(what they free), and may be called from
+ * Unless stated otherwise, functions take O(1), those that clear or free O(size of the object), and may be called from
  * several threads at once, on the same objects where these are const. */
 #ifndef EVENKEEL_JOB_WRITE_H
 #define EVENKEEL_JOB_WRITE_H

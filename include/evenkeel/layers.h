@@ -4,7 +4,7 @@
  * simulator consume it. Times are in the unit of the input (milliseconds when they come from a profile), memory in MB
  * of 2^20 bytes.
  *
- * Unless stated otherwise, functions take O(1), those that clear or free O(what they free), and may be called from
+ * Unless stated otherwise, functions take O(1), those that clear or free O(size of the object), and may be called from
  * several threads at once, on the same objects where these are const. */
 #ifndef EVENKEEL_LAYERS_H
 #define EVENKEEL_LAYERS_H
@@ -113,13 +113,13 @@ ek_status ek_times_parse(const char *text, ek_times *out, ek_error *err);
  * @param path      file to read; "-" is standard input
  * @param times     overrides of the file's times, or NULL; `body` replaces that of every body kind. A layer's measured
  *                  backward times go with its forward time, so an override replaces them too (coefficients stay)
- * @param listener  told of unknown keys; may be NULL
+ * @param listener warned about unknown keys; may be NULL
  * @param out       filled on success; ek_layers_clear() frees it
  * @return EK_OK, EK_ERR_INPUT with the place, EK_ERR_SYSTEM, EK_ERR_MEMORY. O(file size).
  */
 ek_status ek_layers_read(const char *path, const ek_times *times, const ek_listener *listener, ek_layers *out,
                          ek_error *err);
-/** The same from memory. @param name  stands for the file in messages. @return as ek_layers_read(). O(size). */
+/** The same from memory. @param name file name used in messages. @return as ek_layers_read(). O(size). */
 ek_status ek_layers_parse(const char *name, const char *text, size_t size, const ek_times *times,
                           const ek_listener *listener, ek_layers *out, ek_error *err);
 

@@ -4,7 +4,7 @@
  * Every layout that the job's framework can run is bounded; those that can win are balanced exactly, best first, until
  * no other can be among the best (docs/plan.md).
  *
- * Unless stated otherwise, functions take O(1), those that clear or free O(what they free), and may be called from
+ * Unless stated otherwise, functions take O(1), those that clear or free O(size of the object), and may be called from
  * several threads at once, on the same objects where these are const. */
 #ifndef EVENKEEL_LAYOUT_H
 #define EVENKEEL_LAYOUT_H
@@ -197,7 +197,7 @@ typedef struct ek_layout_result {
  */
 ek_status ek_layout_search(const ek_job *job, const ek_device *device, const ek_layout_options *options,
                            ek_layout_result *out, ek_error *err);
-/** Free what it holds and zero it. Accepts a zeroed struct. */
+/** Free its contents and zero it. Accepts a zeroed struct. */
 void ek_layout_result_clear(ek_layout_result *result);
 
 /**
@@ -222,7 +222,7 @@ ek_status ek_layout_offer_sets(const ek_job *job, const ek_device *device, ek_jo
  */
 ek_status ek_layout_balance(const ek_job *job, const ek_device *device, const ek_layout *layout, ek_layout_plan *out,
                             ek_error *err);
-/** Free what it holds and zero it. Accepts a zeroed struct. */
+/** Free its contents and zero it. Accepts a zeroed struct. */
 void ek_layout_plan_clear(ek_layout_plan *plan);
 
 /** What is known of a layout without balancing it. */

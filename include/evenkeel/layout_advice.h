@@ -2,7 +2,7 @@
  * be told apart by prediction, what the guides' rules of thumb cost, curves over devices, memory and batch, which runs
  * to try, and switches that are not part of a layout (docs/plan.md).
  *
- * Unless stated otherwise, functions take O(1), those that clear or free O(what they free), and may be called from
+ * Unless stated otherwise, functions take O(1), those that clear or free O(size of the object), and may be called from
  * several threads at once, on the same objects where these are const. */
 #ifndef EVENKEEL_LAYOUT_ADVICE_H
 #define EVENKEEL_LAYOUT_ADVICE_H
@@ -67,7 +67,7 @@ typedef struct ek_layout_explanation {
  */
 ek_status ek_layout_explain(const ek_job *job, const ek_device *device, const ek_layout_options *options,
                             const ek_layout_plan *against, ek_layout_explanation *out, ek_error *err);
-/** Free what it holds and zero it. Accepts a zeroed struct. */
+/** Free its contents and zero it. Accepts a zeroed struct. */
 void ek_layout_explanation_clear(ek_layout_explanation *explanation);
 
 /* ---- which cannot be told apart ---- */
@@ -198,7 +198,7 @@ int ek_layout_sweep_values(double least, double most, double step, int max, doub
  */
 ek_status ek_layout_sweep_run(const ek_job *job, const ek_device *device, const ek_layout_sweep_input *input,
                               ek_layout_sweep *out, ek_error *err);
-/** Free what it holds and zero it. Accepts a zeroed struct. */
+/** Free its contents and zero it. Accepts a zeroed struct. */
 void ek_layout_sweep_clear(ek_layout_sweep *sweep);
 
 /* ---- which runs to try ---- */

@@ -1,7 +1,7 @@
 /* evenkeel/layout_fit.h - what would make a job fit of which no layout does: other devices, more memory, states of the
  * optimizer on the host.
  *
- * Unless stated otherwise, functions take O(1), those that clear or free O(what they free), and may be called from
+ * Unless stated otherwise, functions take O(1), those that clear or free O(size of the object), and may be called from
  * several threads at once, on the same objects where these are const. */
 #ifndef EVENKEEL_LAYOUT_FIT_H
 #define EVENKEEL_LAYOUT_FIT_H

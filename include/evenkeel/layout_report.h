@@ -1,7 +1,7 @@
 /* evenkeel/layout_report.h - the best layouts of a job as text, JSON and a table. Writers only print: every figure is
  * computed by evenkeel/layout.h.
  *
- * Unless stated otherwise, functions take O(1), those that clear or free O(what they free), and may be called from
+ * Unless stated otherwise, functions take O(1), those that clear or free O(size of the object), and may be called from
  * several threads at once, on the same objects where these are const. */
 #ifndef EVENKEEL_LAYOUT_REPORT_H
 #define EVENKEEL_LAYOUT_REPORT_H

@@ -3,7 +3,7 @@
  *
  * A rule is an entry of a table (src/lint/rules_*.c); docs/lint.md is written from it.
  *
- * Unless stated otherwise, functions take O(1), those that clear or free O(what they free), and may be called from
+ * Unless stated otherwise, functions take O(1), those that clear or free O(size of the object), and may be called from
  * several threads at once, on the same objects where these are const. */
 #ifndef EVENKEEL_LINT_H
 #define EVENKEEL_LINT_H
@@ -102,7 +102,7 @@ ek_lint_options ek_lint_options_default(void);
  */
 ek_status ek_lint_run(const char *const *path, int n_paths, const ek_lint_options *options, const ek_listener *listener,
                       ek_lint *out, ek_error *err);
-/** Free what it holds and zero it. Accepts a zeroed struct. */
+/** Free its contents and zero it. Accepts a zeroed struct. */
 void ek_lint_clear(ek_lint *lint);
 
 /** A rule with all it says. @return EK_OK, or EK_ERR_SYSTEM when `out` cannot be written. O(output). */

@@ -1,6 +1,6 @@
 /* evenkeel/measured_peaks.h - measured peaks of stages, from logs or from a list, to calibrate a prediction with.
  *
- * Unless stated otherwise, functions take O(1), those that clear or free O(what they free), and may be called from
+ * Unless stated otherwise, functions take O(1), those that clear or free O(size of the object), and may be called from
  * several threads at once, on the same objects where these are const. */
 #ifndef EVENKEEL_MEASURED_PEAKS_H
 #define EVENKEEL_MEASURED_PEAKS_H

@@ -5,7 +5,7 @@
  * order in which tensors come and go; the schedule's order of blocks puts the layers together, and the most bytes that
  * are ever alive at once are the peak. An allocator then places every tensor, for the figure with fragments.
  *
- * Unless stated otherwise, functions take O(1), those that clear or free O(what they free), and may be called from
+ * Unless stated otherwise, functions take O(1), those that clear or free O(size of the object), and may be called from
  * several threads at once, on the same objects where these are const. */
 #ifndef EVENKEEL_MEMORY_H
 #define EVENKEEL_MEMORY_H
@@ -99,7 +99,7 @@ typedef struct ek_memory_options {
  *         Thread-safe.
  */
 ek_status ek_memory_predict(const ek_job *job, const ek_memory_options *options, ek_memory *out, ek_error *err);
-/** Free what it holds and zero it. Accepts a zeroed struct. */
+/** Free its contents and zero it. Accepts a zeroed struct. */
 void ek_memory_clear(ek_memory *memory);
 
 /** A rule that nobody has a source for, and a value of it with which the answer to "does it fit?" is the other one. */
@@ -163,7 +163,7 @@ typedef struct ek_memory_course {
  * @return as ek_memory_predict(). O(kinds of layers x operators + blocks), memory O(blocks).
  */
 ek_status ek_memory_course_of(const ek_job *job, ek_memory_course *out, ek_error *err);
-/** Free what it holds and zero it. Accepts a zeroed struct. */
+/** Free its contents and zero it. Accepts a zeroed struct. */
 void ek_memory_course_clear(ek_memory_course *course);
 
 /* ---- measures ---- */

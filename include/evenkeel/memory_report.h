@@ -3,7 +3,7 @@
  *
  * Writers only print: every figure is computed by evenkeel/memory.h and evenkeel/cost.h.
  *
- * Unless stated otherwise, functions take O(1), those that clear or free O(what they free), and may be called from
+ * Unless stated otherwise, functions take O(1), those that clear or free O(size of the object), and may be called from
  * several threads at once, on the same objects where these are const. */
 #ifndef EVENKEEL_MEMORY_REPORT_H
 #define EVENKEEL_MEMORY_REPORT_H
@@ -58,7 +58,7 @@ typedef struct ek_kept {
  * @return EK_OK or EK_ERR_MEMORY. O(tensors x operators) per kind.
  */
 ek_status ek_memory_kept(const ek_job *job, ek_kept out[EK_MAX_KEPT], int *n, ek_error *err);
-/** Free what it holds and zero it. Accepts a zeroed struct. */
+/** Free its contents and zero it. Accepts a zeroed struct. */
 void ek_kept_clear(ek_kept *kept);
 
 /* ---- the report ---- */

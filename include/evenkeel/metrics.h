@@ -1,7 +1,7 @@
 /* evenkeel/metrics.h - how well a training run uses its devices: throughput, MFU and HFU with every term of the FLOPs,
  * linearity, bubble ratios. docs/models.md has the formulas.
  *
- * Unless stated otherwise, functions take O(1), those that clear or free O(what they free), and may be called from
+ * Unless stated otherwise, functions take O(1), those that clear or free O(size of the object), and may be called from
  * several threads at once, on the same objects where these are const. */
 #ifndef EVENKEEL_METRICS_H
 #define EVENKEEL_METRICS_H

@@ -1,7 +1,7 @@
 /* evenkeel/metrics_report.h - the metrics of a run as text, JSON and OpenMetrics. Writers only print: every figure is
  * computed by evenkeel/metrics.h and evenkeel/train_log.h.
  *
- * Unless stated otherwise, functions take O(1), those that clear or free O(what they free), and may be called from
+ * Unless stated otherwise, functions take O(1), those that clear or free O(size of the object), and may be called from
  * several threads at once, on the same objects where these are const. */
 #ifndef EVENKEEL_METRICS_REPORT_H
 #define EVENKEEL_METRICS_REPORT_H

@@ -1,6 +1,6 @@
 /* evenkeel/model_files.h - the layers of a model from an init file or a layer file, as the balancer takes them.
  *
- * Unless stated otherwise, functions take O(1), those that clear or free O(what they free), and may be called from
+ * Unless stated otherwise, functions take O(1), those that clear or free O(size of the object), and may be called from
  * several threads at once, on the same objects where these are const. */
 #ifndef EVENKEEL_MODEL_FILES_H
 #define EVENKEEL_MODEL_FILES_H

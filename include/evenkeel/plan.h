@@ -3,7 +3,7 @@
  * The second type everything meets in. A plan is kept in the framework's own terms (three recompute lists per chunk),
  * so that every plan is one the framework can be told: each list applies to the first layers of a chunk.
  *
- * Unless stated otherwise, functions take O(1), those that clear or free O(what they free), and may be called from
+ * Unless stated otherwise, functions take O(1), those that clear or free O(size of the object), and may be called from
  * several threads at once, on the same objects where these are const. */
 #ifndef EVENKEEL_PLAN_H
 #define EVENKEEL_PLAN_H
@@ -58,7 +58,7 @@ ek_status ek_plan_init(ek_plan *plan, int n_stages, int n_chunks, ek_error *err)
  * @return as ek_plan_init(). O(stages x chunks).
  */
 ek_status ek_plan_copy(const ek_plan *from, ek_plan *to, ek_error *err);
-/** Free what it holds and zero it. Accepts a zeroed struct. */
+/** Free its contents and zero it. Accepts a zeroed struct. */
 void ek_plan_clear(ek_plan *plan);
 
 /**

@@ -1,6 +1,6 @@
 /* evenkeel/prediction.h - everything that a report shows of a job's memory.
  *
- * Unless stated otherwise, functions take O(1), those that clear or free O(what they free), and may be called from
+ * Unless stated otherwise, functions take O(1), those that clear or free O(size of the object), and may be called from
  * several threads at once, on the same objects where these are const. */
 #ifndef EVENKEEL_PREDICTION_H
 #define EVENKEEL_PREDICTION_H

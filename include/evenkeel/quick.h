@@ -3,7 +3,7 @@
  * What people do by hand, made exact: count a stage's time in forward times of a layer, recompute what memory asks for,
  * then move layers until the stages take about the same time. The simulator and ek_balance() say what the rule costs.
  *
- * Unless stated otherwise, functions take O(1), those that clear or free O(what they free), and may be called from
+ * Unless stated otherwise, functions take O(1), those that clear or free O(size of the object), and may be called from
  * several threads at once, on the same objects where these are const. */
 #ifndef EVENKEEL_QUICK_H
 #define EVENKEEL_QUICK_H

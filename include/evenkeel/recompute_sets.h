@@ -5,7 +5,7 @@
  * (Megatron), or in one way (torchtitan's "op"). A set is some of them together: what one operator saves depends on
  * the others, since a tensor goes only where it can be made again from what stays.
  *
- * Unless stated otherwise, functions take O(1), those that clear or free O(what they free), and may be called from
+ * Unless stated otherwise, functions take O(1), those that clear or free O(size of the object), and may be called from
  * several threads at once, on the same objects where these are const. */
 #ifndef EVENKEEL_RECOMPUTE_SETS_H
 #define EVENKEEL_RECOMPUTE_SETS_H
@@ -80,7 +80,7 @@ typedef struct ek_recompute_set_list {
  */
 ek_status ek_recompute_sets(const ek_job *job, const ek_device *device, int n_offered, ek_recompute_set_list *out,
                             ek_error *err);
-/** Free what it holds and zero it. Accepts a zeroed struct. */
+/** Free its contents and zero it. Accepts a zeroed struct. */
 void ek_recompute_set_list_clear(ek_recompute_set_list *list);
 
 /** Is a pattern among a set's? O(patterns). */

@@ -3,7 +3,7 @@
  *
  * The library starts no process and sends nothing: `evenkeel-mpi rehearse` does (docs/rehearse.md).
  *
- * Unless stated otherwise, functions take O(1), those that clear or free O(what they free), and may be called from
+ * Unless stated otherwise, functions take O(1), those that clear or free O(size of the object), and may be called from
  * several threads at once, on the same objects where these are const. */
 #ifndef EVENKEEL_REHEARSE_H
 #define EVENKEEL_REHEARSE_H
@@ -88,7 +88,7 @@ typedef struct ek_rehearsal {
  */
 ek_status ek_rehearsal_make(const ek_timeline *timeline, double unit, size_t bytes, int n_processes, ek_rehearsal *out,
                             ek_error *err);
-/** Free what it holds and zero it. Accepts a zeroed struct. */
+/** Free its contents and zero it. Accepts a zeroed struct. */
 void ek_rehearsal_clear(ek_rehearsal *rehearsal);
 
 /**
@@ -162,7 +162,7 @@ typedef struct ek_rehearse_play {
  */
 ek_status ek_rehearsal_play(const ek_rehearsal *rehearsal, ek_rehearse_send send, const double *edge_seconds,
                             ek_rehearse_play *out, ek_error *err);
-/** Free what it holds and zero it. Accepts a zeroed struct. */
+/** Free its contents and zero it. Accepts a zeroed struct. */
 void ek_rehearse_play_clear(ek_rehearse_play *play);
 
 /**
@@ -265,7 +265,7 @@ ek_status ek_rehearse_compare(const ek_rehearsal *rehearsal, const ek_rehearse_m
                               ek_rehearse_result *out, ek_error *err);
 /** Fill `completes` and `cycle`. @return EK_OK, EK_ERR_MEMORY. O(blocks). */
 ek_status ek_rehearse_analyse(const ek_rehearsal *rehearsal, ek_rehearse_result *out, ek_error *err);
-/** Free what it holds and zero it. Accepts a zeroed struct. */
+/** Free its contents and zero it. Accepts a zeroed struct. */
 void ek_rehearse_result_clear(ek_rehearse_result *result);
 
 /**

@@ -2,7 +2,7 @@
  *
  * ek_write() (evenkeel/write.h) writes them. Writers only print: every figure is computed before.
  *
- * Unless stated otherwise, functions take O(1), those that clear or free O(what they free), and may be called from
+ * Unless stated otherwise, functions take O(1), those that clear or free O(size of the object), and may be called from
  * several threads at once, on the same objects where these are const. */
 #ifndef EVENKEEL_REPORT_H
 #define EVENKEEL_REPORT_H

@@ -1,7 +1,7 @@
 /* evenkeel/run.h - what there is of a training run, read from its files into the input of a diagnosis or a page; a
  * measured run beside an estimate.
  *
- * Unless stated otherwise, functions take O(1), those that clear or free O(what they free), and may be called from
+ * Unless stated otherwise, functions take O(1), those that clear or free O(size of the object), and may be called from
  * several threads at once, on the same objects where these are const. */
 #ifndef EVENKEEL_RUN_H
 #define EVENKEEL_RUN_H

@@ -1,7 +1,7 @@
 /* evenkeel/run_files.h - the files of a training run, recognised by their content: traces, settings of the job, logs of
  * a dry run, graphs, training logs; and the files that a plan is simulated from.
  *
- * Unless stated otherwise, functions take O(1), those that clear or free O(what they free), and may be called from
+ * Unless stated otherwise, functions take O(1), those that clear or free O(size of the object), and may be called from
  * several threads at once, on the same objects where these are const. */
 #ifndef EVENKEEL_RUN_FILES_H
 #define EVENKEEL_RUN_FILES_H

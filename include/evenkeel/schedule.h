@@ -2,7 +2,7 @@
  *
  * A schedule is one file behind this table; nothing outside it knows its order of blocks.
  *
- * Unless stated otherwise, functions take O(1), those that clear or free O(what they free), and may be called from
+ * Unless stated otherwise, functions take O(1), those that clear or free O(size of the object), and may be called from
  * several threads at once, on the same objects where these are const. */
 #ifndef EVENKEEL_SCHEDULE_H
 #define EVENKEEL_SCHEDULE_H

@@ -3,7 +3,7 @@
  * A model is turned into that of its pieces, so that balancing and simulating need not know: they see k times the
  * micro-batches, each a piece. The order of the pieces is the schedule `sequence`.
  *
- * Unless stated otherwise, functions take O(1), those that clear or free O(what they free), and may be called from
+ * Unless stated otherwise, functions take O(1), those that clear or free O(size of the object), and may be called from
  * several threads at once, on the same objects where these are const. */
 #ifndef EVENKEEL_SEQUENCE_H
 #define EVENKEEL_SEQUENCE_H

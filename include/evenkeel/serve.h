@@ -4,7 +4,7 @@
  * host than this one are refused, and nothing but what docs/view-json.md lists can be asked for: no path of a file is
  * ever made from a request.
  *
- * Unless stated otherwise, functions take O(1), those that clear or free O(what they free), and may be called from
+ * Unless stated otherwise, functions take O(1), those that clear or free O(size of the object), and may be called from
  * several threads at once, on the same objects where these are const. */
 #ifndef EVENKEEL_SERVE_H
 #define EVENKEEL_SERVE_H

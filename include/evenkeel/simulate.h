@@ -3,7 +3,7 @@
  * An ek_order is a schedule laid out once for a shape: blocks of all stages in one fixed topological order. It is
  * immutable, so threads may share it. Evaluating a changed plan is then one pass over flat arrays.
  *
- * Unless stated otherwise, functions take O(1), those that clear or free O(what they free), and may be called from
+ * Unless stated otherwise, functions take O(1), those that clear or free O(size of the object), and may be called from
  * several threads at once, on the same objects where these are const. */
 #ifndef EVENKEEL_SIMULATE_H
 #define EVENKEEL_SIMULATE_H
@@ -178,7 +178,7 @@ typedef struct ek_timeline {
  */
 ek_status ek_simulate(const ek_order *order, const ek_plan *plan, const ek_layers *layers, const ek_comm *comm,
                       ek_timeline *out, ek_error *err);
-/** Free what it holds and zero it. Accepts a zeroed struct. */
+/** Free its contents and zero it. Accepts a zeroed struct. */
 void ek_timeline_clear(ek_timeline *timeline);
 
 /**

@@ -1,6 +1,6 @@
 /* evenkeel/strategies.h - plan files: plans with names.
  *
- * Unless stated otherwise, functions take O(1), those that clear or free O(what they free), and may be called from
+ * Unless stated otherwise, functions take O(1), those that clear or free O(size of the object), and may be called from
  * several threads at once, on the same objects where these are const. */
 #ifndef EVENKEEL_STRATEGIES_H
 #define EVENKEEL_STRATEGIES_H
@@ -42,11 +42,11 @@ typedef struct ek_strategies {
  */
 ek_status ek_strategies_read(const char *path, const ek_layers *layers, int n_stages, const ek_listener *listener,
                              ek_strategies *out, ek_error *err);
-/** The same from memory. @param name  stands for the file in messages. @return as ek_strategies_read().
- *  O(size + plans x stages x chunks). */
+/** The same from memory. @param name file name used in messages. @return as ek_strategies_read(). O(size + plans x
+ *  stages x chunks). */
 ek_status ek_strategies_parse(const char *name, const char *text, size_t size, const ek_layers *layers, int n_stages,
                               const ek_listener *listener, ek_strategies *out, ek_error *err);
-/** Free what it holds and zero it. Accepts a zeroed struct. */
+/** Free its contents and zero it. Accepts a zeroed struct. */
 void ek_strategies_clear(ek_strategies *strategies);
 
 EK_END_DECLS

@@ -1,6 +1,6 @@
 /* evenkeel/sweep.h - the best plan for each of several values of one quantity, everything else equal.
  *
- * Unless stated otherwise, functions take O(1), those that clear or free O(what they free), and may be called from
+ * Unless stated otherwise, functions take O(1), those that clear or free O(size of the object), and may be called from
  * several threads at once, on the same objects where these are const. */
 #ifndef EVENKEEL_SWEEP_H
 #define EVENKEEL_SWEEP_H

@@ -6,7 +6,7 @@
  * unit that the field's name says. Definitions: docs/trace.md; where each figure stands in the JSON:
  * docs/trace-json.md.
  *
- * Unless stated otherwise, functions take O(1), those that clear or free O(what they free), and may be called from
+ * Unless stated otherwise, functions take O(1), those that clear or free O(size of the object), and may be called from
  * several threads at once, on the same objects where these are const. */
 #ifndef EVENKEEL_TRACE_H
 #define EVENKEEL_TRACE_H
@@ -974,7 +974,7 @@ ek_status ek_trace_run_read(const char *const *path, int n_paths, const ek_trace
  * @return EK_OK, EK_ERR_SYSTEM, EK_ERR_MEMORY. O(bytes of the ranks); some KB for each.
  */
 ek_status ek_trace_part_write(const ek_trace_run *run, const ek_trace_options *options, FILE *out, ek_error *err);
-/** Free what it holds and zero it. Accepts a zeroed struct. */
+/** Free its contents and zero it. Accepts a zeroed struct. */
 void ek_trace_run_clear(ek_trace_run *run);
 
 /** How long a step takes. */

@@ -4,7 +4,7 @@
  * rank, process ids and flow ids (so that ranks stay apart) and process names ("rank 3: Ascend Hardware"). Memory does
  * not grow with the files.
  *
- * Unless stated otherwise, functions take O(1), those that clear or free O(what they free), and may be called from
+ * Unless stated otherwise, functions take O(1), those that clear or free O(size of the object), and may be called from
  * several threads at once, on the same objects where these are const. */
 #ifndef EVENKEEL_TRACE_EDIT_H
 #define EVENKEEL_TRACE_EDIT_H
@@ -71,7 +71,7 @@ typedef struct ek_trace_written {
  */
 ek_status ek_trace_clocks_read(const char *const *path, int n_paths, const ek_trace_options *options,
                                const ek_listener *listener, ek_trace_clocks *out, ek_error *err);
-/** Free what it holds and zero it. Accepts a zeroed struct. */
+/** Free its contents and zero it. Accepts a zeroed struct. */
 void ek_trace_clocks_clear(ek_trace_clocks *clocks);
 
 /**

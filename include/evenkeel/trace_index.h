@@ -7,7 +7,7 @@
  * gives errors and no other answers. Memory while writing is bounded but for the texts of distinct names; while reading
  * it is that of the sums over 4096 events, of a check for each 4 KB, and of the names of traces that were looked at.
  *
- * Unless stated otherwise, functions take O(1), those that clear or free O(what they free), and may be called from
+ * Unless stated otherwise, functions take O(1), those that clear or free O(size of the object), and may be called from
  * several threads at once, on the same objects where these are const. */
 #ifndef EVENKEEL_TRACE_INDEX_H
 #define EVENKEEL_TRACE_INDEX_H

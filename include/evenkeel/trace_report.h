@@ -3,7 +3,7 @@
  * Writers only print: every figure is computed by ek_trace_run_read(). A new table is one function and one line in
  * src/report/trace_csv.c.
  *
- * Unless stated otherwise, functions take O(1), those that clear or free O(what they free), and may be called from
+ * Unless stated otherwise, functions take O(1), those that clear or free O(size of the object), and may be called from
  * several threads at once, on the same objects where these are const. */
 #ifndef EVENKEEL_TRACE_REPORT_H
 #define EVENKEEL_TRACE_REPORT_H

@@ -1,7 +1,7 @@
 /* evenkeel/train_log.h - what a training run printed: time, loss and throughput of its steps, from logs of MindFormers,
  * MindSpeed, Megatron-LM and torchtitan.
  *
- * Unless stated otherwise, functions take O(1), those that clear or free O(what they free), and may be called from
+ * Unless stated otherwise, functions take O(1), those that clear or free O(size of the object), and may be called from
  * several threads at once, on the same objects where these are const. */
 #ifndef EVENKEEL_TRAIN_LOG_H
 #define EVENKEEL_TRAIN_LOG_H
@@ -58,7 +58,7 @@ typedef struct ek_train_log {
  * EK_ERR_MEMORY. O(bytes + steps log steps).
  */
 ek_status ek_train_log_read(const char *path, const ek_listener *listener, ek_train_log *out, ek_error *err);
-/** Free what it holds and zero it. Accepts a zeroed struct. */
+/** Free its contents and zero it. Accepts a zeroed struct. */
 void ek_train_log_clear(ek_train_log *log);
 
 /** Give steps that print a rate and no time the time that follows from the job that the log is of: batch x

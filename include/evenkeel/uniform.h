@@ -3,7 +3,7 @@
  * For comparing schedules before there is a profile, and for checking them against published figures. Memory is counted
  * in activations of one micro-batch on one whole stage.
  *
- * Unless stated otherwise, functions take O(1), those that clear or free O(what they free), and may be called from
+ * Unless stated otherwise, functions take O(1), those that clear or free O(size of the object), and may be called from
  * several threads at once, on the same objects where these are const. */
 #ifndef EVENKEEL_UNIFORM_H
 #define EVENKEEL_UNIFORM_H

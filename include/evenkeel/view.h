@@ -5,7 +5,7 @@
  * part that the page can show is one file src/view/run_NAME.c and one line in EK__VIEW_PART_LIST. Writers only print:
  * every figure is computed before.
  *
- * Unless stated otherwise, functions take O(1), those that clear or free O(what they free), and may be called from
+ * Unless stated otherwise, functions take O(1), those that clear or free O(size of the object), and may be called from
  * several threads at once, on the same objects where these are const. */
 #ifndef EVENKEEL_VIEW_H
 #define EVENKEEL_VIEW_H
@@ -76,7 +76,7 @@ enum { EK_VIEW_MOST_BLOCKS = 400000 };
  * @return as ek_cost_step_run() and ek_memory_course_of(). O(blocks of the plans).
  */
 ek_status ek_layout_view_of(const ek_layout_result *result, ek_layout_view *out, ek_error *err);
-/** Free what it holds and zero it. Accepts a zeroed struct. */
+/** Free its contents and zero it. Accepts a zeroed struct. */
 void ek_layout_view_clear(ek_layout_view *view);
 
 /**

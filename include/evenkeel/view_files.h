@@ -1,7 +1,7 @@
 /* evenkeel/view_files.h - from files of any kind to the runs of a page: traces with their figures and findings, plans
  * with their simulations, predictions of memory.
  *
- * Unless stated otherwise, functions take O(1), those that clear or free O(what they free), and may be called from
+ * Unless stated otherwise, functions take O(1), those that clear or free O(size of the object), and may be called from
  * several threads at once, on the same objects where these are const. */
 #ifndef EVENKEEL_VIEW_FILES_H
 #define EVENKEEL_VIEW_FILES_H

@@ -58,7 +58,7 @@ ek_status ek__config_read(const char *path, ek__config_tree **out, ek_error *err
 /** ek__config_read() for files of other programs, where aliases (*name) are usual: each becomes a copy of what its
  * anchor marks, with the places of the original. Copies count towards the limits above. Merge keys (<<) are refused. */
 ek_status ek__config_read_with_aliases(const char *path, ek__config_tree **out, ek_error *err);
-/** The same from memory; `name` stands for the file in messages and is copied. */
+/** The same from memory; `name` is the file name used in messages and is copied. */
 ek_status ek__config_parse_buffer(const char *name, const char *text, size_t size, ek__config_tree **out,
                                   ek_error *err);
 ek_status ek__config_parse_buffer_with_aliases(const char *name, const char *text, size_t size, ek__config_tree **out,

@@ -16,7 +16,7 @@ typedef struct ek__edit ek__edit;
  * ek__config_read_with_aliases().
  */
 ek_status ek__edit_open(const char *path, ek__edit **out, ek_error *err);
-/** The same from memory; `name` stands for the file in messages and is copied. */
+/** The same from memory; `name` is the file name used in messages and is copied. */
 ek_status ek__edit_open_buffer(const char *name, const char *text, size_t size, ek__edit **out, ek_error *err);
 void ek__edit_free(ek__edit *edit);
 
