@@ -1,5 +1,5 @@
-/* evenkeel/estimate_report.h - an estimate as text, JSON, a table and a picture. Writers only print: every figure is
- * computed by evenkeel/estimate.h.
+/* evenkeel/estimate_report.h - prints an estimate as text, JSON, a table and a picture. Writers only print: every
+ * figure is computed by evenkeel/estimate.h.
  *
  * Unless stated otherwise, functions take O(1), those that clear or free O(size of the object), and may be called from
  * several threads at once, on the same objects where these are const. */
@@ -16,7 +16,7 @@
 
 EK_BEGIN_DECLS
 
-/** What is printed. All borrowed; NULL for what there is not. */
+/** Contents of the report. All borrowed; NULL for missing parts. */
 typedef struct ek_estimate_report {
     const ek_estimate *estimate;
     const ek_against *against;

@@ -1,4 +1,4 @@
-/* evenkeel/features.h - what a build of the library may have been made without.
+/* evenkeel/features.h - optional features that a build of the library may lack.
  *
  * Unless stated otherwise, functions take O(1) and may be called from several threads at once. */
 #ifndef EVENKEEL_FEATURES_H
@@ -23,7 +23,7 @@ enum { EK_N_FEATURES = EK_FEATURE_PAGE + 1 };
 /** Does this build have it? False for a number that is none of the above. */
 bool ek_has_feature(ek_feature feature);
 
-/** What is missing and what that means, one sentence to show to a user; NULL where the build has it. Static. */
+/** The missing feature and its effect, one sentence for users; NULL where the build has it. Static. */
 const char *ek_feature_absent(ek_feature feature);
 
 EK_END_DECLS

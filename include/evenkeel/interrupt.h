@@ -43,7 +43,7 @@ static inline void ek_interrupt_reset(ek_interrupt *interrupt)
     __atomic_store_n(&interrupt->set, 0, __ATOMIC_RELAXED);
 }
 
-/** Was it set? NULL, which is work that nobody interrupts: no. Async-signal-safe. */
+/** Was it set? Always false for NULL, work without an interrupt. Async-signal-safe. */
 static inline bool ek_interrupted(const ek_interrupt *interrupt)
 {
     return interrupt != NULL && __atomic_load_n(&interrupt->set, __ATOMIC_RELAXED) != 0;
