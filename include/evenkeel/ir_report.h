@@ -1,4 +1,4 @@
-/* evenkeel/ir_report.h - a checked graph, and the difference of two, as text, JSON and DOT. Writers only print.
+/* evenkeel/ir_report.h - prints a checked graph, and the difference of two, as text, JSON and DOT. Writers only print.
  *
  * Unless stated otherwise, functions take O(1), those that clear or free O(size of the object), and may be called from
  * several threads at once, on the same objects where these are const. */
@@ -13,19 +13,19 @@
 
 EK_BEGIN_DECLS
 
-/** What of a graph is shown. {.layer = -1} shows all of it. */
+/** Selection of a graph's parts to show. {.layer = -1} shows all of it. */
 typedef struct ek_ir_view {
     int layer;             /**< only operators of this one; -1: all */
-    const char *operators; /**< only operators whose primitive, instance or scope this regular expression (Perl's, as
-                              PCRE2 reads them) is found in; NULL: all */
+    const char *operators; /**< only operators with a primitive, instance or scope that matches this regular expression
+                                (PCRE2); NULL: all */
     int top;               /**< rows of a list for people; 0: 10 */
     ek_ir_severity least; /**< findings below it are counted, but not shown. With a layer or operators chosen, those are
                                shown in which chosen operators take part, and those that repeat in several layers */
-    bool verdict_only;    /**< of the text: what is found in one line */
+    bool verdict_only;    /**< of the text: the result in one line */
     bool color;
 } ek_ir_view;
 
-/** What ek_write() takes: checked graphs as one answer. Borrowed. */
+/** Input of ek_write(): checked graphs as one answer. Borrowed. */
 typedef struct ek_ir_reports {
     const ek_ir_report *const *report; /**< [n] */
     int n;
@@ -42,9 +42,9 @@ typedef struct ek_ir_difference_report {
 enum { EK_IR_MAX_DRAWN = 2000 };
 
 /**
- * Is the view's regular expression one?
+ * Is the view's regular expression valid?
  *
- * @return EK_OK, also for no view or one without an expression; EK_ERR_INPUT says what is wrong with it. O(length).
+ * @return EK_OK, also for no view or one without an expression; EK_ERR_INPUT with its error. O(length).
  */
 ek_status ek_ir_view_check(const ek_ir_view *view, ek_error *err);
 /**

@@ -1,4 +1,4 @@
-/* evenkeel/layout_picture.h - the layouts of a search as a picture: step against memory, and the front of both.
+/* evenkeel/layout_picture.h - draws the layouts of a search: step against memory, and the front of both.
  *
  * Unless stated otherwise, functions take O(1), those that clear or free O(size of the object), and may be called from
  * several threads at once, on the same objects where these are const. */

@@ -1,5 +1,5 @@
-/* evenkeel/layout_report.h - the best layouts of a job as text, JSON and a table. Writers only print: every figure is
- * computed by evenkeel/layout.h.
+/* evenkeel/layout_report.h - prints the best layouts of a job as text, JSON and a table. Writers only print: every
+ * figure is computed by evenkeel/layout.h.
  *
  * Unless stated otherwise, functions take O(1), those that clear or free O(size of the object), and may be called from
  * several threads at once, on the same objects where these are const. */
@@ -16,7 +16,7 @@
 
 EK_BEGIN_DECLS
 
-/** What is printed. All borrowed; NULL for what there is not. */
+/** Contents of the report. All borrowed; NULL for missing parts. */
 typedef struct ek_layout_report {
     const ek_layout_result *result;
     const ek_layout_fits *fits;   /**< of a result without plans */

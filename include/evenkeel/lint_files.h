@@ -1,4 +1,4 @@
-/* evenkeel/lint_files.h - the files that the linter looks at, by name.
+/* evenkeel/lint_files.h - collects the files that the linter checks, by name.
  *
  * Unless stated otherwise, functions take O(1), those that clear or free O(size of the object), and may be called from
  * several threads at once, on the same objects where these are const. */

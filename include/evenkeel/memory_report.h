@@ -1,5 +1,5 @@
-/* evenkeel/memory_report.h - a prediction of memory as text, JSON, a table, a picture and dry-run logs, and what one
- * layer keeps, tensor by tensor.
+/* evenkeel/memory_report.h - prints a prediction of memory as text, JSON, a table, a picture and dry-run logs, and the
+ * saved tensors of one layer.
  *
  * Writers only print: every figure is computed by evenkeel/memory.h and evenkeel/cost.h.
  *
@@ -16,7 +16,7 @@
 
 EK_BEGIN_DECLS
 
-/* ---- what a layer keeps ---- */
+/* ---- saved tensors of a layer ---- */
 
 enum { EK_MAX_KEPT = 5, EK_MAX_KEPT_PATTERNS = 3 };
 
@@ -36,8 +36,8 @@ typedef struct ek_kept_tensor {
     char pattern[EK_MAX_KEPT_PATTERNS]
                 [96];             /**< naming the operator that makes it, and others it takes, as YAML wants */
     ek_pattern_kind pattern_kind; /**< SELECT or COMM: the list they go into */
-    int64_t pattern_saves;        /**< bytes a layer keeps less with them alone: below `bytes` where inputs are kept
-                                       instead */
+    int64_t
+        pattern_saves; /**< saving of a layer with only this pattern: below `bytes` where inputs are saved instead */
 } ek_kept_tensor;
 
 /** Those of one kind of layer. */
@@ -49,9 +49,9 @@ typedef struct ek_kept {
 } ek_kept;
 
 /**
- * What each kind of layer of a job keeps for a micro-batch, and what would remove it.
+ * The tensors that each kind of layer of a job saves for a micro-batch, and the patterns that remove them.
  *
- * A tensor's pattern is the path of the operator that makes it, with those that recomputing it takes besides; it is
+ * A tensor's pattern is the path of the operator that makes it, with the other operators needed to recompute it; it is
  * offered when trying it shows that the tensor is then no longer kept and the layer keeps fewer bytes as a whole.
  *
  * @param n  out: how many kinds; ek_kept_clear() frees each
@@ -80,7 +80,7 @@ typedef struct ek_memory_calibration {
     const ek_memory_error *judged; /**< on the peaks that were not fitted; NULL: all were */
 } ek_memory_calibration;
 
-/** What is printed. Pointers are borrowed, and NULL for what was not asked for. */
+/** Contents of the report. Pointers are borrowed, and NULL for parts that are not printed. */
 typedef struct ek_memory_report {
     const ek_job *job;
     const ek_memory *memory;
@@ -96,7 +96,7 @@ typedef struct ek_memory_report {
     const ek_kept *kept;                /**< [n_kept] */
     const ek_recompute_set_list *worth; /**< sets of operators worth recomputing, on the device */
     const ek_memory_calibration *calibration;
-    const ek_memory_course *course; /**< for a page: what stages hold block by block */
+    const ek_memory_course *course; /**< for a page: memory of the stages block by block */
     int n_assumptions;
     const ek_memory_assumption *assumption; /**< [n_assumptions] that the verdict hangs on */
     int stage;                              /**< details of this one; -1: of the fullest */
@@ -104,8 +104,8 @@ typedef struct ek_memory_report {
     bool color;                             /**< ANSI colours, for a terminal that wants them */
 } ek_memory_report;
 
-/** Rules of a framework's predictions: name, value, what it is, whether it is derived, documented or assumed; those
- * that are not the framework's default are marked. Borrowed. */
+/** Rules of a framework's predictions: name, value, description, and whether it is derived, documented or assumed;
+ * those that are not the framework's default are marked. Borrowed. */
 typedef struct ek_rules_report {
     const ek_rules *rules;
     ek_framework framework;

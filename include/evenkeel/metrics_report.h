@@ -1,5 +1,5 @@
-/* evenkeel/metrics_report.h - the metrics of a run as text, JSON and OpenMetrics. Writers only print: every figure is
- * computed by evenkeel/metrics.h and evenkeel/train_log.h.
+/* evenkeel/metrics_report.h - prints the metrics of a run as text, JSON and OpenMetrics. Writers only print: every
+ * figure is computed by evenkeel/metrics.h and evenkeel/train_log.h.
  *
  * Unless stated otherwise, functions take O(1), those that clear or free O(size of the object), and may be called from
  * several threads at once, on the same objects where these are const. */

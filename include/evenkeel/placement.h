@@ -1,4 +1,4 @@
-/* evenkeel/placement.h - which stage holds which part of the model.
+/* evenkeel/placement.h - computes the stage of each part of the model.
  *
  * Unless stated otherwise, functions take O(1), and may be called from several threads at once. */
 #ifndef EVENKEEL_PLACEMENT_H
