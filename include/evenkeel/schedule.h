@@ -1,6 +1,6 @@
-/* evenkeel/schedule.h - in which order each stage runs its forward and backward blocks.
+/* evenkeel/schedule.h - schedules: the order in which each stage runs its forward and backward blocks.
  *
- * A schedule is one file behind this table; nothing outside it knows its order of blocks.
+ * A schedule is one file with a row in this table; only that file knows its order of blocks.
  *
  * Unless stated otherwise, functions take O(1), those that clear or free O(size of the object), and may be called from
  * several threads at once, on the same objects where these are const. */
@@ -17,8 +17,8 @@
 
 EK_BEGIN_DECLS
 
-/** What a block computes. In a schedule that splits the backward pass EK_BACKWARD is the gradient of the input alone,
- * and EK_BACKWARD_WEIGHT the gradient of the weights, which nothing but the end of the step waits for. */
+/** Kinds of blocks. In a schedule that splits the backward pass EK_BACKWARD is only the gradient of the input, and
+ *  EK_BACKWARD_WEIGHT the gradient of the weights, which is needed only at the end of the step. */
 typedef enum ek_block_kind { EK_FORWARD, EK_BACKWARD, EK_BACKWARD_WEIGHT } ek_block_kind;
 enum { EK_N_BLOCK_KINDS = 3 };
 
@@ -37,10 +37,10 @@ typedef struct ek_shape {
     int n_pieces;        /**< sequence pieces of a micro-batch; 0 counts as 1 */
 } ek_shape;
 
-/** What an order is made for, where it depends on times and memory. Arrays are [n_chunks][n_stages]. */
+/** Input of an order that depends on times and memory. Arrays are [n_chunks][n_stages]. */
 typedef struct ek_profile {
     const double *forward_time;
-    const double *backward_time; /**< input gradient alone */
+    const double *backward_time; /**< input gradient only */
     const double *weight_time;
     const double *activation; /**< held from the start of F; any unit */
     double weight_share;      /**< of the activation that stays until the end of W, 0..1; B frees the rest at its end */

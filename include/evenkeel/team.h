@@ -1,8 +1,8 @@
-/* evenkeel/team.h - processes that answer one question together.
+/* evenkeel/team.h - processes that compute one result together.
  *
- * The library knows no way of sending messages itself: a program that has one (MPI) fills an ek_team with its
- * functions, and passes it where options take one. Process 0 leads: it hands out the work and has the answer; the
- * others have none. One thread of a process at a time calls a team's functions. */
+ * The library itself sends no messages: a program that can (MPI) fills an ek_team with its functions, and passes it in
+ * options. Process 0 leads: it hands out the work and has the answer; the others have none. One thread of a process at
+ * a time calls a team's functions. */
 #ifndef EVENKEEL_TEAM_H
 #define EVENKEEL_TEAM_H
 
@@ -24,7 +24,8 @@ typedef struct ek_team_message {
 
 enum { EK_TEAM_MAX_MESSAGE = 1 << 30 };
 
-/** Processes and what carries messages between them. Messages of one process to another keep their order. */
+/** Processes and the functions that carry messages between them. Messages of one process to another keep their
+ *  order. */
 typedef struct ek_team {
     int index, size; /**< this process, 0..size-1; how many there are */
     void *state;
@@ -40,10 +41,10 @@ typedef struct ek_team {
 } ek_team;
 
 /**
- * This process cannot take part in what the others begin, for what went wrong before, as a file that it cannot read. On
- * process 0 the others' call ends with `why`; on another one the call of process 0, and so all others', ends with it
- * and the number and machine of this process, but for ek_trace_run_read() with `local`, which goes on without it. Call
- * it instead of the function that the others call.
+ * Report that this process cannot take part in the others' next call because of an earlier error, such as a file that
+ * it cannot read. On process 0 the others' call ends with `why`; on another one the call of process 0, and so all
+ * others', ends with it and the number and machine of this process, but for ek_trace_run_read() with `local`, which
+ * goes on without it. Call it instead of the function that the others call.
  *
  * @param why  its status is not EK_OK
  * Returns at once; O(size) messages.
