@@ -94,7 +94,7 @@ typedef enum ek_model_style {
 } ek_model_style;
 enum { EK_N_MODEL_STYLES = 5 };
 
-/** A model whose shape is published. */
+/** A model with a published shape. */
 typedef struct ek_public_model {
     const char *name; /**< letters and digits count */
     ek_model_style style;

@@ -86,7 +86,7 @@ void ek_collection_clear(ek_collection *collection);
 
 /** The log of a stage, or NULL. O(logs of the round). */
 const ek_stage_log *ek_round_find(const ek_round *round, int stage);
-/** The peak of a stage that counts; NAN when there is no log or it does not say. `log` may be NULL. */
+/** The peak of a stage that counts; NAN without a log or without the line. `log` may be NULL. */
 double ek_stage_log_peak(const ek_stage_log *log, ek_peak which);
 /** Stages without the peak that counts, in all rounds. O(rounds x stages^2). */
 int ek_collection_count_gaps(const ek_collection *collection, ek_peak which);

@@ -29,8 +29,8 @@ typedef enum ek_layer_place {
 } ek_layer_place;
 
 /**
- * Times of a layer by its operators: each kernel on the device, at least what the host needs to launch them, and
- * exposed communication.
+ * Times of a layer by its operators: each kernel on the device, at least the host's time to launch them, and exposed
+ * communication.
  *
  * @param place  which layer; of EK_LAYER_EXPERTS and EK_LAYER_PREDICTION only where the job has one
  * @return EK_OK; EK_ERR_INPUT where the device lacks a figure that the job needs; EK_ERR_MEMORY. O(operators).

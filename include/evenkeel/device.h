@@ -259,7 +259,7 @@ const ek_kernel_row *ek_kernel_table_rows(const ek_kernel_table *table, int *n);
  *     qkv_contiguous,peak_tflops,share_of_peak
  * in any order, one row a shape (docs/device-files.md): operator matmul, group_matmul, sdp_fwd or sdp_bwd; layout TN
  * (forward), NN (gradient of the input), NT (of the weight). Seconds are FLOPs / (share_of_peak peak_tflops 10^12),
- * FLOPs of the whole score matrix for attention. Two rows of one shape whose shares differ more than twofold, an
+ * FLOPs of the whole score matrix for attention. Two rows of one shape with shares that differ more than twofold, an
  * unknown column, a value out of range are errors with file, line and column.
  *
  * @param listener  unused, since no part of such a table is skipped; may be NULL

@@ -116,8 +116,9 @@ typedef struct ek_job_parallel {
     int ulysses; /**< ranks of a Ulysses group, of `context` */
 } ek_job_parallel;
 
-/** Bytes an element of a parameter takes for the whole step, and who shares them. A parameter's group is the ranks with
- *  the same slice: d cp, times t for parameters that tensor parallelism does not cut; an expert's d cp / ep. */
+/** Bytes of an element of a parameter for the whole step, and the ranks that share them. A parameter's group is the
+ *  ranks with the same slice: d cp, times t for parameters that tensor parallelism does not cut; an expert's d cp /
+ *  ep. */
 typedef struct ek_job_states {
     int weight;    /**< bytes of the stored weight */
     int gradient;  /**< of the buffer gradients are summed in; 0: no buffer, gradients appear in the backward pass */
@@ -347,7 +348,7 @@ typedef struct ek_job {
 /** Settings of the command line that replace the file's; 0: none. */
 typedef struct ek_job_overrides {
     int data, tensor, pipeline, context, expert, n_chunks, n_micro_batches, batch, seq_length, n_layers;
-    int sequence_parallel; /**< -1: not told */
+    int sequence_parallel; /**< -1: not set */
     int recompute;         /**< -1: not set; an ek_recompute for all layers, NONE or FULL */
     const ek_schedule *schedule;
     double limit_mb;

@@ -25,7 +25,7 @@ typedef struct ek_layout_difference {
 /**
  * The difference of two steps by part:
  *     part[i] = (a's seconds[i] - b's seconds[i]) / b's seconds
- * of the slowest stage of each, whose parts add up to its step. O(parts).
+ * of the slowest stage of each; its parts add up to its step. O(parts).
  */
 ek_layout_difference ek_layout_difference_of(const ek_step *a, const ek_step *b);
 /** "6.1 % longer: exposed tensor parallel +9.4, pipeline bubble -3.3": the largest parts first, in percent of b's step

@@ -47,7 +47,7 @@ typedef struct ek_memory_stage {
     int64_t used_peak;               /**< live bytes, each tensor rounded up as the allocator does */
     int64_t actual_peak;             /**< after rules.allocation has placed them */
     int64_t part[EK_N_MEMORY_PARTS]; /**< at the used peak; they add up to it */
-    double alive; /**< micro-batches whose activations are alive at the peak, of the whole stage: the (chunk,
+    double alive; /**< micro-batches with activations alive at the peak, of the whole stage: the (chunk,
                        micro-batch) pairs, the running one included, over v */
     /** Where the peak is. */
     ek_block block;

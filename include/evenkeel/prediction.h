@@ -41,7 +41,7 @@ typedef struct ek_prediction {
  * @param device  for modelled times and for measures that need it; borrowed by the result. NULL: no times
  * @param out     ek_prediction_clear() frees it; after a failure there is nothing to clear
  * @return as ek_memory_predict(), ek_memory_mitigations(), ek_memory_kept(), ek_memory_course_of() and
- * ek_memory_times(), Cost: the sum of theirs.
+ *   ek_memory_times(). Cost: the sum of theirs.
  */
 ek_status ek_prediction_of(const ek_job *job, const ek_device *device, ek_prediction *out, ek_error *err);
 /** Free all parts of a prediction; then as zeroed. */

@@ -69,8 +69,8 @@ typedef struct ek_quick {
  * @param comm             of the simulated steps; NULL for none
  * @param memory_limit_mb  of every stage, > 0
  * @param min_layers       of a stage, 0 or more
- * @return EK_OK, also when nothing fits; EK_ERR_INPUT for what ek_simulate() refuses, another order, a model with
- * several kinds of body layer or with unknown memory with or without full recomputation, or fewer layers than
+ * @return EK_OK, also when nothing fits; EK_ERR_INPUT for inputs that ek_simulate() refuses, another order, a model
+ * with several kinds of body layer or with unknown memory with or without full recomputation, or fewer layers than
  * min_layers requires; EK_ERR_MEMORY. O(stages^2 x layers log layers).
  */
 ek_status ek_quick_tune(const ek_layers *layers, const ek_order *order, const ek_comm *comm, double memory_limit_mb,

@@ -154,8 +154,8 @@ typedef struct ek_rehearse_play {
  *
  * Every stage receives, computes and sends block after block. A message takes its edge's time; with EK_SEND_RENDEZVOUS
  * it begins when both stages are there, and keeps both until it has ended. Since each receive is of one message by its
- * tag, the result does not depend on who is first. Without swapped blocks and with EK_SEND_NONBLOCKING the times are
- * those of ek_simulate().
+ * tag, the result does not depend on which message is first. Without swapped blocks and with EK_SEND_NONBLOCKING the
+ * times are those of ek_simulate().
  *
  * @param edge_seconds  [n_edges] at least 0; NULL: none
  * @param out           ek_rehearse_play_clear() frees it; untouched on failure
@@ -253,7 +253,7 @@ void ek_rehearse_cycle_text(const ek_rehearsal *rehearsal, const ek_rehearse_wai
 /**
  * Compare.
  *
- *     transfer = arrived - end of the sender's block           of messages whose receiver was ready by then
+ *     transfer = arrived - end of the sender's block           of messages with a receiver that was ready by then
  *     transfer = arrived - max(end of the sender's block, ready)           with EK_SEND_RENDEZVOUS, of all
  *
  * The predicted step takes the mean of each edge; an edge without any takes the mean of all.

@@ -67,7 +67,7 @@ typedef struct ek_run_evidence {
  *         readers'.
  */
 ek_status ek_run_read(const ek_run_reading *how, ek_run_evidence *out, ek_error *err);
-/** Free what was read. */
+/** Free the data that was read. */
 void ek_run_evidence_clear(ek_run_evidence *evidence);
 
 /** Is a measured run a trace, a folder or a file, and not a training log? By content. Cost: ek_run_kind_of(). */

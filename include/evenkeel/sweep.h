@@ -72,9 +72,8 @@ typedef struct ek_sweep_input {
                                                             0 pieces count as 1 */
     const ek_schedule *schedule;                       /**< NULL: ek_schedule_for() the value's chunks and pieces */
     bool less_memory;                                  /**< passed to ek_schedule_for() */
-    const ek_job *job;                                 /**< shapes of the model, to cut it into pieces: EK_JOB_SHAPES
-                                                            of one will do; needed when pieces are swept, else not
-                                                            used */
+    const ek_job *job; /**< shapes of the model, to cut it into pieces: EK_JOB_SHAPES is enough; needed when pieces are
+                            swept, else not used */
     /** How each value is balanced. `time_limit` is for all values together, and `n_threads` are shared by them.
      *  `progress` is not called: the searches run side by side. */
     ek_balance_options options;

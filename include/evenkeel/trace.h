@@ -575,7 +575,7 @@ extern const char *const *const ek_block_role_name;
 /** An allocation of device memory, there in [start, end). */
 typedef struct ek_trace_block {
     int64_t start, end; /**< EK_TRACE_UNKNOWN: there before the record began; there when it ended */
-    int64_t bytes;      /**< asked for */
+    int64_t bytes;      /**< requested */
     int64_t address;    /**< EK_TRACE_UNKNOWN: none */
     int64_t place;      /**< of its address, in bytes above the lowest one, without the room that no segment ever had */
     int site, stack;    /**< index of site[]; of stack[], -1: unknown */

@@ -111,7 +111,7 @@ ek_status ek_write(ek_output output, const char *format, FILE *out, ek_error *er
 /**
  * Write a result into memory: the bytes that ek_write() gives a file.
  *
- * @param text  out: NUL behind its end, for free(); untouched on failure
+ * @param text  out: with a terminating NUL, for free(); untouched on failure
  * @param size  out: bytes without that NUL; binary formats contain NULs. May be NULL
  * @return as ek_write(). O(output).
  */

@@ -1,10 +1,10 @@
-/* Simulated annealing (Kirkpatrick et al. 1983) judged by the simulated step itself. Chains run eight abreast, one per
- * vector lane, so that one walk over the schedule's blocks judges eight moves; batches of eight run on all threads. A
- * first round starts hot and finds the basins, a second one starts warm from the best of the first. Every state visited
- * keeps to the memory limit: after each move the recomputation of a bank (a stage's chunks, or what a stage and its
- * mirror share) is refitted to its room.
+/* Simulated annealing (Kirkpatrick et al. 1983) with the simulated step as its objective. Eight chains run side by
+ * side, one per vector lane, so that one pass over the schedule's blocks evaluates eight moves; batches of eight run on
+ * all threads. A first round starts hot and finds the basins, a second one starts warm from the best of the first.
+ * Every visited state is within the memory limit: after each move the recomputation of a bank (a stage's chunks, or
+ * what a stage and its mirror share) is refitted to its room.
  *
- * Chains depend on the seed and their batch alone, so the answer is the same for any number of threads. */
+ * Chains depend only on the seed and their batch, so the answer is the same for any number of threads. */
 #include <assert.h>
 #include <limits.h>
 #include <math.h>
@@ -34,12 +34,12 @@ enum {
 #define PLAN_SHARE  0.6 /* of the time limit: the rest is for showing how good the plan is */
 #define FIRST_SHARE 0.7 /* of the time that is left, when the clock sets the pace */
 
-/* What a move changed, to take it back. */
+/* Changes of a move, for undoing it. */
 typedef struct undo {
     int n;
     uint64_t move;     /* number of the move, never 0 */
     uint64_t *cell_of; /* [n_cells] last move that touched the cell */
-    int *cell;         /* [n_cells] touched, and what they were */
+    int *cell;         /* [n_cells] changed cells, and their former values */
     int *option;
     const ek__chunk **chunk;
     int n_banks;

@@ -204,7 +204,7 @@ ek_status ek__balance_options_check(const ek_balance_options *options, int n_sta
     return status ? status : ek__comm_check(&options->comm, n_stages, err);
 }
 
-/* What some solvers do under some orders only. */
+/* Restrictions of some solvers to some orders. */
 static ek_status check_solver(const ek_balance_options *options, const ek_order *order, ek_error *err)
 {
     bool anneals = find_solver(options->solver) == &ek__solver_anneal;
@@ -219,7 +219,7 @@ static ek_status check_solver(const ek_balance_options *options, const ek_order 
     return EK_OK;
 }
 
-/* No plan fits: say what would. `state` is a plan that fits `limit`, which is above the problem's. */
+/* No plan fits: report the limit that would. `state` is a plan that fits `limit`, which is above the problem's. */
 static ek_status explain(const ek__problem *problem, const double *stage_mb, const ek__state *state, double limit,
                          bool exact, ek_balance_result *out, ek_error *err)
 {
@@ -321,7 +321,7 @@ ek_status ek_balance(const ek_layers *layers, const ek_order *order, const ek_ba
     ek__watch_begin(&watch, options->interrupt, begin + options->time_limit);
     status = solve(&problem, options, begin, &result, err);
     ek__watch_end(&watch);
-    if (problem.reserve_mb > 0) /* what fits is known of the limits less the reserve */
+    if (problem.reserve_mb > 0) /* plans were tested against the limits less the reserve */
         result.smallest_limit_exact = false;
     result.seconds = ek__now() - begin;
     ek__problem_clear(&problem);

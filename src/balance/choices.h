@@ -1,4 +1,4 @@
-/* balance/choices.h - every choice a stage has for its chunks, and the game of planner against path. Library-internal.
+/* balance/choices.h - lists every choice of a stage for its chunks. Library-internal.
  */
 #ifndef EK_BALANCE_CHOICES_H
 #define EK_BALANCE_CHOICES_H

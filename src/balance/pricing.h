@@ -1,4 +1,4 @@
-/* balance/pricing.h - planner against path over the choices of a set of plans. Library-internal. */
+/* balance/pricing.h - pricing: the cheapest plan of a set of plans for given prices of the paths. Library-internal. */
 #ifndef EK_BALANCE_PRICING_H
 #define EK_BALANCE_PRICING_H
 
@@ -19,7 +19,7 @@ typedef struct ek__box {
 typedef struct ek__pricing {
     const ek__problem *problem;
     const ek__choices *choices;
-    const struct ek__pricing *base; /**< whose choices boxes are taken from; NULL: all */
+    const struct ek__pricing *base; /**< the source of the choices of boxes; NULL: all */
     double target;                  /**< plans of this step or more do not matter */
     int *alive;                     /**< [choices of all stages] */
     int **from;                     /**< [n_stages] the stage's part of alive */
@@ -40,7 +40,7 @@ typedef struct ek__pricing {
 bool ek__pricing_init(ek__pricing *game, const ek__problem *problem, const ek__choices *choices);
 void ek__pricing_clear(ek__pricing *game);
 
-/** Take the choices of a box. @return false when it holds no plan. O(choices). */
+/** Take the choices of a box. @return false when it has no plan. O(choices). */
 bool ek__pricing_open(ek__pricing *game, const ek__box *box);
 
 /**

@@ -1,4 +1,5 @@
-/* Setting the problem up: which ways of recomputing a chunk can be part of an optimal plan, and what a state costs. */
+/* Sets up the balancing problem: lists the ways of recomputing a chunk that can be part of an optimal plan, and
+ * computes the cost of a state. */
 #include "balance/problem.h"
 
 #include <assert.h>
@@ -62,7 +63,7 @@ static void add_extra(ek_chunk_cost *cost, const ek_layer *layer)
     cost->activation_mb += layer->activation_mb[EK_RECOMPUTE_NONE];
 }
 
-/* Gather what limits each bank: the live vectors of the one or two stages that hold it. */
+/* Collect the limits of each bank: the live vectors of the one or two stages that hold it. */
 static ek_status make_banks(ek__problem *p, ek_error *err)
 {
     size_t n_vectors = 0, row = (size_t)p->n_held;
@@ -116,7 +117,7 @@ static ek_status forbid_kinds(ek__problem *p, const bool *forbidden, ek_error *e
     p->allowed = ek__alloc(1, sizeof *p->allowed);
     if (!p->allowed)
         return ek__no_memory(err);
-    *p->allowed = *p->layers; /* what it points to stays borrowed */
+    *p->allowed = *p->layers; /* the memory it points to stays borrowed */
     for (int k = 0; k < EK_N_RECOMPUTE; k++)
         p->allowed->modelled[k] &= !forbidden[k];
     p->layers = p->allowed;
@@ -139,7 +140,7 @@ static ek_status check_full_layers(const ek_layers *layers, const int *full, ek_
     return EK_OK;
 }
 
-/* Copy the fixed stages, a stage's mirror with it, and refuse what contradicts the model. */
+/* Copy the fixed stages, each with its mirror, and refuse numbers that contradict the model. */
 static ek_status fix_stages(ek__problem *p, const int *fixed, ek_error *err)
 {
     int least = p->n_held * p->min_layers, n_free = 0;
@@ -181,7 +182,7 @@ static ek_status fix_stages(ek__problem *p, const int *fixed, ek_error *err)
     return EK_OK;
 }
 
-/* What a backward may bring back for a while; needs the activations of layers that recompute nothing. */
+/* The largest temporary memory of a backward pass; needs the activations of layers that recompute nothing. */
 static void find_reserve(ek__problem *p)
 {
     const ek_layers *layers = p->layers;
@@ -397,8 +398,8 @@ static bool push(option_list *list, ek__option option)
     return true;
 }
 
-/* Most splits are dominated. What backward times between the least and the most can have the least activation is noted
- * first, by bins of time; a split is then left out when one of an earlier bin holds no more. */
+/* Most splits are dominated. The least activation for backward times between the least and the most is noted first, by
+ * bins of time; a split is then left out when one of an earlier bin has no more. */
 enum { SIEVE_BINS = 512 };
 
 typedef struct sieve {
@@ -471,7 +472,8 @@ static ek__option split_option(const stretches *s, const int *count)
         add_layers(s, k, at, at + count[k], &option);
         at += count[k];
     }
-    assert(option.full <= option.select && option.full <= option.comm); /* lists contain what is recomputed in full */
+    assert(option.full <= option.select &&
+           option.full <= option.comm); /* lists include the layers that are recomputed in full */
     assert(option.select <= at && option.comm <= at);
     return option;
 }
@@ -801,7 +803,7 @@ size_t ek__state_scratch_size(const ek__problem *problem)
     return (size_t)ek__order_n_slots(problem->order) + ek__order_n_clocks(problem->order);
 }
 
-/* What the slowest stage works for one micro-batch; chunks wrap round the stages. */
+/* The work of the slowest stage for one micro-batch; chunks wrap round the stages. */
 static double slowest_work(const ek__problem *problem, const double *duration, size_t stride)
 {
     const ek__delays *delays = problem->delays;

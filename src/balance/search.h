@@ -1,4 +1,5 @@
-/* balance/search.h - what a running search shares between its threads, and the table of solvers. Library-internal. */
+/* balance/search.h - the state that a running search shares between its threads, and the table of solvers.
+ * Library-internal. */
 #ifndef EK_BALANCE_SEARCH_H
 #define EK_BALANCE_SEARCH_H
 
@@ -15,10 +16,10 @@ typedef struct ek__search {
     EK__ATOMIC(double) work_total;
     EK__ATOMIC(double) best_time;   /**< INFINITY while there is no plan; written under the lock */
     EK__ATOMIC(double) lower_bound; /**< no plan is shorter; grows */
-    double proof_end;               /**< ek__now() when raising it alone is to end; written before that begins */
-    bool clocked;                   /**< the clock cut short what looks for plans, before the time limit */
-    bool relaxed;                   /**< the relaxation reached its optimum: once more would show no more */
-    pthread_mutex_t lock;           /**< guards the rest */
+    double proof_end;     /**< ek__now() at the end of the phase that only raises it; written before that begins */
+    bool clocked;         /**< the clock ended the search for plans before the time limit */
+    bool relaxed;         /**< the relaxation reached its optimum: once more would show no more */
+    pthread_mutex_t lock; /**< guards the rest */
     ek__state best;
     int best_rank;
     double best_at; /**< seconds after start */
@@ -76,11 +77,11 @@ typedef struct ek__solver {
     ek_status (*solve)(ek__search *search, ek_error *err);
 } ek__solver;
 
-/** Raise the lower bound to `bound`, if that is higher. But for rounding it is no more than the best step so far;
- *  -INFINITY says nothing. */
+/** Raise the lower bound to `bound`, if that is higher. Apart from rounding it is at most the best step so far;
+ *  -INFINITY is ignored. */
 void ek__search_bound(ek__search *search, double bound);
 
-/** Is the gap between the best plan and the lower bound as small as was asked for? */
+/** Is the gap between the best plan and the lower bound as small as requested? */
 bool ek__search_close_enough(ek__search *search);
 
 /**

@@ -1,12 +1,13 @@
 /* Branch and cut over the layers of stages and chunks.
  *
- * One target after the other is shown: no plan takes less. The relaxation of a box of plans (master.c) either reaches
+ * It proves one target after the other: no plan takes less. The relaxation of a box of plans (master.c) either reaches
  * the target, or its mix of plans is split where that matters most: at the layers of the stage or chunk that are least
- * whole, weighed with what the best mix of paths says of them. Which of the two is split matters far more than how
- * fast: with the chunks' weights left out, the published case of Llama-175B takes thousands of boxes instead of dozens.
+ * integral, weighted by the best mix of paths. The choice of the split matters far more than the speed: with the
+ * chunks' weights left out, the published case of Llama-175B takes thousands of boxes instead of dozens.
  *
- * A target is shown by all threads together, in an order that depends on their speed; what is shown does not. Should a
- * plan below the target turn up, it is sought again by one thread, so that the answer does not depend on it either. */
+ * A target is proved by all threads together, in an order that depends on their speed; the proved bound does not. When
+ * a plan below the target is found, one thread repeats the search, so that the answer does not depend on the order
+ * either. */
 #include "balance/tree.h"
 
 #include <assert.h>
@@ -24,8 +25,8 @@ enum {
     MOST_LISTED = 3000,  /* choices that the programs begin with all of */
     MOST_NODES = 100000, /* at a time */
     FIRST_PLAYS = 3000,
-    SEEN_EVERY = 20,   /* plays whose plan and path the programs begin with */
-    FIRST_LOOKS = 200, /* sets looked at before another start, with what the programs have learnt */
+    SEEN_EVERY = 20,   /* of so many iterations one gives its plan and path to the programs at their start */
+    FIRST_LOOKS = 200, /* sets evaluated before a restart with the programs' cuts and columns */
     STARTS = 3,        /* before each may look at twice as many */
 };
 
@@ -138,11 +139,11 @@ static double unclear(double x)
 
 typedef struct cut {
     int stage, cell; /* or -1 */
-    double mean;     /* of what is cut there */
+    double mean;     /* of the quantity that is split */
     bool by_time;
 } cut;
 
-/* Where averages are least whole, times what one layer more there adds to the mix of paths. */
+/* Where averages are least integral, weighted by the time that one more layer there adds to the mix of paths. */
 static cut by_layers(const ek__pricing *g, double whole)
 {
     int p = g->problem->n_stages, v = g->problem->n_chunks;
@@ -436,7 +437,7 @@ static void seen(void *user, const ek__pricing *game, double transfers)
     }
 }
 
-/* A mix for everything, whose paths and plans the programs begin with. */
+/* A mix for the whole problem; its paths and plans are the programs' first. */
 static node *first_mix(tree *t)
 {
     node *n = everything(t);
@@ -498,7 +499,7 @@ static long looks_of(int starts)
 /* @return whether a plan turned up that another try, by one thread, is to find */
 static bool climb(ek__search *search, double gap, int n_workers, ek_status *status, ek_error *err)
 {
-    /* Shares of the best step to be shown one after the other: what each takes grows fast. */
+    /* Shares of the best step to prove one after the other: the effort of each grows fast. */
     static const double rungs[] = {0.9, 0.95, 0.98, 0.99, 0.995, 0.998, 1};
     tree t = {.search = search, .problem = search->problem, .n_workers = n_workers};
     bool whole, again = false;
@@ -512,7 +513,8 @@ static bool climb(ek__search *search, double gap, int n_workers, ek_status *stat
         int starts = 0; /* for this rung */
         for (size_t k = 0; k < sizeof rungs / sizeof *rungs && !t.failed;) {
             double best = atomic_load(&search->best_time);
-            /* What is asked for, when the rung is no less but for rounding: showing it twice would take as long again.
+            /* The requested gap, when the rung is not less apart from rounding: proving it twice would take twice as
+             * long.
              */
             t.target = (rungs[k] < (1 - gap) * (1 - NEXT_TO) ? rungs[k] : 1 - gap) * best;
             if (t.target <= atomic_load(&search->lower_bound)) {
@@ -543,7 +545,7 @@ ek_status ek__certify_tree(ek__search *search, double gap, ek_error *err)
     if (!ek__clp_present())
         return EK_OK;
     ek_status status;
-    /* A trifle less, so that the comparison with the gap asked for does not hang on rounding. */
+    /* Slightly less, so that the comparison with the requested gap does not depend on rounding. */
     gap = fmax(gap, EK__TIME_TOLERANCE) * (1 - EK__TIME_TOLERANCE);
     if (climb(search, gap, search->n_threads, &status, err))
         climb(search, gap, 1, &status, err);
