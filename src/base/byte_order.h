@@ -1,4 +1,4 @@
-/* base/byte_order.h - bytes read from memory as a number with the first byte lowest, on every processor. */
+/* base/byte_order.h - reads little-endian numbers from memory on every processor. */
 #ifndef EK_BASE_BYTE_ORDER_H
 #define EK_BASE_BYTE_ORDER_H
 

@@ -1,5 +1,5 @@
-/* A child process whose answer comes in shared memory. No pipe: another thread's child would inherit its writing end,
- * and hold it open. */
+/* Runs work in a child process that returns its answer in shared memory. A pipe would not do, since another thread's
+ * child would inherit its writing end and keep it open. */
 #define _DEFAULT_SOURCE /* MAP_ANONYMOUS */
 #include "base/child.h"
 

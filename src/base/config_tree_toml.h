@@ -1,4 +1,4 @@
-/* base/config_tree_toml.h - TOML as a document, so that typed reading and messages are those of YAML and JSON. */
+/* base/config_tree_toml.h - reads TOML as a document, so that typed reading and messages are those of YAML and JSON. */
 #ifndef EK_BASE_CONFIG_TREE_TOML_H
 #define EK_BASE_CONFIG_TREE_TOML_H
 

@@ -1,4 +1,4 @@
-/* base/digits.h - numbers as texts that no locale changes. */
+/* base/digits.h - writes numbers as texts, independent of the locale. */
 #ifndef EK_BASE_DIGITS_H
 #define EK_BASE_DIGITS_H
 

@@ -1,5 +1,6 @@
-/* base/edit_internal.h - what the parts of the editor (base/edit.h) share: edit.c notes changes, edit_plan.c decides
- * which values and keys they are about, edit_apply.c makes them splices of the text, edit_check.c compares the trees.
+/* base/edit_internal.h - declarations shared by the parts of the editor (base/edit.h): edit.c notes changes,
+ * edit_plan.c finds their values and keys, edit_apply.c makes them splices of the text, edit_check.c compares the
+ * trees.
  */
 #ifndef EK_BASE_EDIT_INTERNAL_H
 #define EK_BASE_EDIT_INTERNAL_H
@@ -10,7 +11,7 @@
 
 enum { EK__EDIT_PATH_SIZE = 256 };
 
-/* A change as it was asked for. */
+/* A requested change. */
 typedef struct ek__edit_request {
     char **key;
     int n_keys;
@@ -18,7 +19,7 @@ typedef struct ek__edit_request {
     char *after;
     int order;                /* in which it was noted */
     int line, column;         /* of the last value on the path that is there */
-    const ek__node *added_at; /* the sibling it is added behind, once that is known */
+    const ek__node *added_at; /* the sibling it is added after, once that is known */
 } ek__edit_request;
 
 struct ek__edit {
@@ -51,8 +52,8 @@ typedef struct ek__addition {
 /* Bytes of the file that are replaced. */
 typedef struct ek__edit_splice {
     int begin, end, order;
-    size_t text_begin, text_end; /* of what comes in its place, in ek__work.text */
-    size_t out;                  /* where it comes to stand */
+    size_t text_begin, text_end; /* of its replacement, in ek__work.text */
+    size_t out;                  /* its new position */
     const ek__edit_request *by;
 } ek__edit_splice;
 
@@ -74,7 +75,7 @@ typedef struct ek__work {
     size_t n_additions, addition_capacity;
     const ek__node **passed; /* with an anchor, and changed inside */
     size_t n_passed, passed_capacity;
-    const ek__node **alias; /* by what they stand for, then in the file's order */
+    const ek__node **alias; /* by their original, then in the file's order */
     size_t n_aliases, alias_capacity;
     ek__source **made; /* values that were put together from several requests */
     size_t n_made, made_capacity;
@@ -109,14 +110,14 @@ ek_status ek__edit_fail(const ek__work *w, const ek__edit_request *by);
 
 /** Do two values mean the same? Lists by element, maps by key in the same order. 1 and 1.0 differ. */
 bool ek__same_meaning(const ek__node *a, const ek__node *b);
-/** Have two maps the same keys in the same order? False for what is no map. */
+/** Have two maps the same keys in the same order? False for other values. */
 bool ek__same_keys(const ek__node *a, const ek__node *b);
 
 /** Fill w->change, w->addition and w->passed from the sorted requests. */
 ek_status ek__edit_plan(ek__work *w);
 /** Write the text with all of them. */
 ek_status ek__edit_apply(ek__work *w, ek__text *out);
-/** Read the new text and compare: EK_OK when what was asked for differs from the old one, and nothing else. */
+/** Read the new text and compare: EK_OK when only the requested values differ from the old ones. */
 ek_status ek__edit_check(const ek__work *w, const ek__text *text);
 
 #endif

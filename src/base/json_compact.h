@@ -1,5 +1,5 @@
-/* base/json_compact.h - one member of a JSON object, checked and on one line, as text: what a page or an answer of the
- * server takes over from a file it did not make. */
+/* base/json_compact.h - copies one member of a JSON object, checked and on one line, for a page or an answer of the
+ * server that includes a file of another program. */
 #ifndef EK_BASE_JSON_COMPACT_H
 #define EK_BASE_JSON_COMPACT_H
 

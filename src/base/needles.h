@@ -1,4 +1,4 @@
-/* base/needles.h - finds any of several short texts in bytes, and the lines they stand in, in streams of any length. */
+/* base/needles.h - finds any of several short texts, and their lines, in streams of any length. */
 #ifndef EK_BASE_NEEDLES_H
 #define EK_BASE_NEEDLES_H
 
@@ -38,9 +38,9 @@ typedef struct ek__hit {
     int line, column;           /**< of the needle, from 1, in bytes; at most INT_MAX - EK__HIT_AFTER */
     const unsigned char *start; /**< of the line, or EK__HIT_BEFORE before the needle when the line begins earlier */
     const unsigned char *at;    /**< the needle */
-    const unsigned char *end;   /**< of the line without its line feed, or EK__HIT_AFTER behind `at` */
+    const unsigned char *end;   /**< of the line without its line feed, or EK__HIT_AFTER after `at` */
     bool from_start;            /**< `start` is the start of the line */
-    bool cut;                   /**< the bytes end behind `end`, without a line feed */
+    bool cut;                   /**< the bytes end after `end`, without a line feed */
 } ek__hit;
 
 typedef void ek__hit_handler(void *user, const ek__hit *hit);
@@ -61,7 +61,7 @@ typedef struct ek__scan {
 
 /** Take bytes. @return EK_OK or EK_ERR_MEMORY. */
 ek_status ek__scan_feed(ek__scan *scan, const unsigned char *bytes, size_t n, ek_error *err);
-/** Take all of a file, from where it stands. @return EK_OK, EK_ERR_SYSTEM naming `name`, EK_ERR_MEMORY. */
+/** Read a file from its current position to its end. @return EK_OK, EK_ERR_SYSTEM naming `name`, EK_ERR_MEMORY. */
 ek_status ek__scan_file(ek__scan *scan, int fd, const char *name, ek_error *err);
 /** There are no more: report the last hits. The last EK__HIT_BEFORE bytes stay in scan->bytes, up to scan->n. */
 void ek__scan_finish(ek__scan *scan);

@@ -1,5 +1,5 @@
-/* base/page.h - text for a terminal: headings, cells of a table, sentences broken at words. Texts may hold any bytes:
- * all of them go through ek__print_name(). Widths are columns, not bytes. */
+/* base/page.h - prints text for a terminal: headings, cells of a table, sentences broken at words. Texts may have any
+ * bytes: all of them are printed by ek__print_name(). Widths are columns, not bytes. */
 #ifndef EK_BASE_PAGE_H
 #define EK_BASE_PAGE_H
 

@@ -1,4 +1,4 @@
-/* base/print.h - printed names, which any byte may be in, and one way to say that the output could not be written. */
+/* base/print.h - prints names with any bytes, and reports output that could not be written. */
 #ifndef EK_BASE_PRINT_H
 #define EK_BASE_PRINT_H
 

@@ -1,5 +1,6 @@
-/* Cores come from the scheduler and from cgroup files; what cannot be read limits nothing. Not handled: a quota that
- * changes while work runs, and cpusets that the affinity mask does not show. */
+/* Counts the cores of the process from the scheduler and from cgroup files, and runs work on threads; unreadable files
+ * limit nothing. Not handled: a quota that changes while work runs, and cpusets that the affinity mask does not
+ * show. */
 #define _GNU_SOURCE /* the affinity mask */
 #include "base/threads.h"
 

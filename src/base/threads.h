@@ -1,4 +1,4 @@
-/* base/threads.h - how many threads a process may use, and running work on them: the same for all modules. */
+/* base/threads.h - counts the threads that a process may use, and runs work on them, for all modules. */
 #ifndef EK_BASE_THREADS_H
 #define EK_BASE_THREADS_H
 
@@ -10,16 +10,16 @@
 /** More threads than this are never started at once. */
 enum { EK__MOST_THREADS = 256 };
 
-/** Is it a number of threads that a caller may ask for: 0 or more? @return EK_OK, EK_ERR_INPUT */
+/** Is it a valid number of threads: 0 or more? @return EK_OK, EK_ERR_INPUT */
 ek_status ek__threads_check(int asked, ek_error *err);
 
 /**
- * Threads for work that was asked to take `asked`, 0: as many as this process has cores. These are the cores of its
- * affinity mask, and at most what the CPU quota of its cgroup pays for, rounded up: a container that may use 2 of 64
- * cores gets 2, since more threads would only be throttled.
+ * The number of threads for a requested number `asked`; 0: as many as this process has cores. These are the cores of
+ * its affinity mask, and at most the CPU quota of its cgroup, rounded up: a container that may use 2 of 64 cores gets
+ * 2, since more threads would only be throttled.
  *
  * @param asked  passes ek__threads_check()
- * @return 1..EK__MOST_THREADS. Reads a few files of the kernel when asked for 0.
+ * @return 1..EK__MOST_THREADS. Reads a few files of the kernel for 0.
  */
 int ek__thread_count(int asked);
 

@@ -1,7 +1,7 @@
-/* Ascend's operators as kernels, from shapes of inputs and outputs. Tables do not say which operands of a product are
- * turned: that follows from the output's shape, the layout a weight's product has first where a square leaves several.
- * Operands in FRACTAL_NZ are tiles (columns / c, rows / r, r, c), padded to whole ones. Attention in BSH does not tell
- * its heads: the maxima of its softmax do, batch x heads x queries x 8. */
+/* Turns Ascend's operators into kernels, from shapes of inputs and outputs. Tables do not list which operands of a
+ * product are transposed: that follows from the output's shape; where a square leaves several layouts, the layout of a
+ * weight's product comes first. Operands in FRACTAL_NZ are tiles (columns / c, rows / r, r, c), padded to whole ones.
+ * Attention in BSH lacks the number of heads: it comes from the maxima of its softmax, batch x heads x queries x 8. */
 #include <math.h>
 #include <string.h>
 
@@ -168,7 +168,7 @@ static ek_profile_left read_attention(const call *c, bool backward, ek_kernel *o
     return EK_PROFILE_TAKEN;
 }
 
-/* ---- what moves bytes ---- */
+/* ---- memory-bound operators ---- */
 
 static const char *const streams[] = {
     "Add",
