@@ -1,4 +1,4 @@
-/* calibrate/calibrating.h - a calibration on its way: what its steps hand on to each other. */
+/* calibrate/calibrating.h - the state of a calibration that its stages pass on to each other. */
 #ifndef EK_CALIBRATE_CALIBRATING_H
 #define EK_CALIBRATE_CALIBRATING_H
 

@@ -1,4 +1,5 @@
-/* Sources of any kind and order: rows of tables as they come, a training log with the job that stands in its folder. */
+/* Collects the runs of sources of any kind and order: rows of tables in their order, a training log with the job in its
+ * folder. */
 #include "calibrate/collect.h"
 
 #include <math.h>
@@ -113,7 +114,7 @@ static ek_status check_log(const ek__collected *c, int source, int of, ek_error 
     double batch = log->step[log->n - 1].global_batch;
     const struct {
         const char *what;
-        double of_log, of_job; /* below 1: not told */
+        double of_log, of_job; /* below 1: unknown */
     } told[] = {
         {"devices", (double)log->world_size, (double)p->data * p->tensor * p->pipeline * p->context},
         {"sequences a step", isnan(batch) ? (double)log->global_batch : batch,

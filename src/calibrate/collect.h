@@ -1,4 +1,4 @@
-/* calibrate/collect.h - what sources say, side by side. */
+/* calibrate/collect.h - the collected data of all sources. */
 #ifndef EK_CALIBRATE_COLLECT_H
 #define EK_CALIBRATE_COLLECT_H
 
@@ -6,7 +6,7 @@
 
 /* A run of a table, or of a log and its job. */
 typedef struct ek__run_item {
-    const ek_job *job; /* NULL: the row says too little */
+    const ek_job *job; /* NULL: the row lacks data */
     double seconds;    /* NAN: not measured */
     char name[160], group[160], device[96], why[200];
     ek_origin origin;
@@ -32,7 +32,7 @@ typedef struct ek__collected {
  * yet, which leaves them unread */
 ek_status ek__collect(const ek_calibrate_input *input, ek__collected *out, ek_error *err);
 ek_status ek__collect_links(int per_node, ek__collected *collected, ek_error *err);
-/* A run behind those before; NULL when memory is out. */
+/* Append a run; NULL when memory is out. */
 ek__run_item *ek__collected_add(ek__collected *collected);
 /* The job that a log or profile is of: the one in its folder, else the only one there is; -1 when that is not one. */
 int ek__collected_job(const ek__collected *collected, int source);

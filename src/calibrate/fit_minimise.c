@@ -1,5 +1,5 @@
-/* Levenberg-Marquardt over the active constants (Levenberg 1944, Marquardt 1963; cminpack's lmder), in turns with the
- * noise and Huber's weights, since each needs the others. */
+/* Minimises by Levenberg-Marquardt over the active constants (Levenberg 1944, Marquardt 1963; cminpack's lmder), in
+ * turns with the noise and Huber's weights, since each needs the others. */
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
@@ -152,8 +152,8 @@ static bool same_group(const ek__fit *fit, const int *group, int i, int k)
     return i != k && fit->used[i] && fit->used[k] && group[i] == group[k];
 }
 
-/* Runs of a layout share what the model does not know of it. Correlation inside groups by moments: products of pairs
- * over squares. One group tells nothing of others, as one run tells nothing of a variance. */
+/* Runs of a layout share the model's error for it. Correlation inside groups by moments: products of pairs over
+ * squares. One group gives no estimate of others, as one run gives none of a variance. */
 static double correlation(const ek__fit *fit, const int *group, const double *value)
 {
     double pairs = 0, squares = 0;

@@ -1,4 +1,5 @@
-/* calibrate/fit_work.h - a fit of constants on its way: what fit.c, fit_model.c, fit_minimise.c and fit_states.c share.
+/* calibrate/fit_work.h - the state of a fit of constants, shared by fit.c, fit_model.c, fit_minimise.c and
+ * fit_states.c.
  */
 #ifndef EK_CALIBRATE_FIT_WORK_H
 #define EK_CALIBRATE_FIT_WORK_H

@@ -1,4 +1,5 @@
-/* The next runs to measure: those of the candidates that narrow predictions most, with what to expect of each. */
+/* Proposes the next runs to measure: those of the candidates that reduce the errors of predictions most, with the
+ * expected step of each. */
 #include <math.h>
 #include <stdlib.h>
 

@@ -1,5 +1,5 @@
-/* A layout as a training YAML of MindFormers, read as a user's file would be. Rows are joined with the columns of such
- * files: lists of layers that are recomputed, offsets, how the vocabulary is cut. What they leave out is as in the
+/* Writes a layout as a training YAML of MindFormers and reads it like a user's file. Rows are joined with the columns
+ * of such files: lists of recomputed layers, offsets, the cut of the vocabulary. Missing settings are those of the
  * files that ship with the models: flash attention, and formats by the file's name. */
 #include <stdio.h>
 #include <stdlib.h>
