@@ -1,4 +1,4 @@
-/* cost/cost_internal.h - figures that the shipped devices and files of one's own share. */
+/* cost/cost_internal.h - figures shared by the shipped devices and the user's device files. */
 #ifndef EK_COST_INTERNAL_H
 #define EK_COST_INTERNAL_H
 

@@ -1,5 +1,5 @@
-/* What a device is assumed to reach where nothing is measured. Large matrix products of training reach 70 to 80 % of
- * the dense peak, fused attention half of it; streams reach most of the memory's rate; a ring over a link about three
+/* The assumed shares of a device without measurements. Large matrix products of training reach 70 to 80 % of the dense
+ * peak, fused attention half of it; streams reach most of the memory's rate; a ring over a link about three
  * quarters. */
 #include <stdio.h>
 

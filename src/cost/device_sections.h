@@ -1,4 +1,4 @@
-/* cost/device_sections.h - the maps and lists inside a device file, each read into its part of the device. */
+/* cost/device_sections.h - reads the maps and lists inside a device file, each into its part of the device. */
 #ifndef EK_COST_DEVICE_SECTIONS_H
 #define EK_COST_DEVICE_SECTIONS_H
 

@@ -1,7 +1,7 @@
-/* Measured kernels from CSV: shares of the peak by shape. The operators' FLOPs are 2 m n k of a product, and of
+/* Reads measured kernels from CSV: shares of the peak by shape. The operators' FLOPs are 2 m n k of a product, and of
  * attention the whole score matrix: forward 2 S^2 h (qk_dim + v_dim), backward 2.5 times that. That is how the tables'
- * sources count causal attention too, which is why shares above 1 occur; a row's kernel has half of it, what is
- * computed. */
+ * sources count causal attention too, which is why shares above 1 occur; a row's kernel has half of it, the computed
+ * part. */
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
@@ -245,9 +245,9 @@ static bool same_shape(const ek_kernel *a, const ek_kernel *b)
     return a->m == b->m && a->n == b->n && a->k == b->k && a->groups == b->groups && a->pass == b->pass;
 }
 
-/* A row of a grouped product that adds does not say to what: `out_dtype` is that of its operands. Where a shape was
- * timed twice, it was with buffers of 32 and of 16 bits, of which the first moves twice the bytes: that is the one of
- * kernels that accumulate here, the slower. */
+/* A row of a grouped product that adds lacks the type of the sum: `out_dtype` is that of its operands. Where a shape
+ * was timed twice, it was with buffers of 32 and of 16 bits, of which the first moves twice the bytes: that is the one
+ * of kernels that accumulate here, the slower. */
 static void keep_wide_buffers(reader *r)
 {
     size_t n = 0;

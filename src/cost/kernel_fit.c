@@ -33,7 +33,7 @@ static const struct constant {
 };
 
 typedef struct problem {
-    ek_device device; /* its curve of the kind is what is tried */
+    ek_device device; /* its curve of the kind is the trial value */
     ek_kernel_kind kind;
     const ek_kernel_row **row; /* [n] */
     int n;
@@ -136,7 +136,7 @@ static void judge(const problem *p, double *scratch, ek_kernel_fit *fit, double 
     }
 }
 
-/* The usual tiles of libraries; attention's are of queries alone. */
+/* The usual tiles of libraries; attention's are only of queries. */
 static const double tiles[][2] = {{0, 0}, {64, 64}, {128, 128}, {128, 256}, {256, 128}, {256, 256}};
 
 static void fit_kind(problem *p, double *scratch, ek_kernel_fit *fit)

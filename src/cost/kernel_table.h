@@ -1,4 +1,5 @@
-/* cost/kernel_table.h - measured kernels of a device, and what those of near shapes say of its curves. */
+/* cost/kernel_table.h - a table of measured kernels of a device, and the correction of its curves by those of near
+ * shapes. */
 #ifndef EK_COST_KERNEL_TABLE_H
 #define EK_COST_KERNEL_TABLE_H
 
@@ -14,7 +15,7 @@ enum { EK__MAX_KERNEL_ROWS = 100000 };
 
 typedef struct ek__kernel_near {
     double ratio;   /* factor on the curve's time, 1 where nothing is near */
-    double weight;  /* of what is measured in it, 0..1 */
+    double weight;  /* of the measurements in it, 0..1 */
     double nearest; /* distance, in powers of e; NAN: no kernel of the class is there */
 } ek__kernel_near;
 
@@ -32,8 +33,8 @@ ek__kernel_near ek__kernel_table_look(const ek_kernel_table *table, const ek_dev
 /* The distance of two kernels, NAN for those of different classes. */
 double ek__kernel_distance(const ek_kernel *a, const ek_kernel *b);
 
-/* ek_kernel_table_new(); rows of one shape whose times differ more than twofold are told instead: clash[0] and [1] are
- * their indices, *out is NULL and EK_OK returned. */
+/* ek_kernel_table_new(); rows of one shape with times that differ more than twofold are returned instead: clash[0] and
+ * [1] are their indices, *out is NULL and EK_OK returned. */
 ek_status ek__kernel_table_make(const ek_kernel_row *row, int n, ek_kernel_table **out, int clash[2], ek_error *err);
 
 /* The `kernels` list of a device file, read and written (kernel_table_file.c). */

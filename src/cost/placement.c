@@ -1,4 +1,4 @@
-/* Which ranks of a group share a node, a rack, the cluster.
+/* Finds the ranks of a group that share a node, a rack, the cluster.
  *
  * Ranks are numbered with the tensor dimension fastest, then context, data, and the pipeline slowest; an expert layer
  * cuts the same d cp t ranks of a stage into tensor slices of an expert, expert parallel ranks and copies. Megatron
@@ -8,9 +8,9 @@
  * Megatron's optimizer instances are slices of the group in the same way.
  *
  * So every group is a progression r, r + s, ..., r + (n - 1) s, and the groups of a kind fill blocks of n s ranks.
- * Units of a tier are cut from the same numbers: a unit's boundary falls somewhere in a block, and the ranks of a group
- * before and behind it follow from where. Nothing is laid out rank by rank. Not handled: ranks that a scheduler places
- * in another order than their numbers. */
+ * Units of a tier are cut from the same numbers: a unit's boundary falls somewhere in a block, and its place gives the
+ * ranks of a group before and after it. No loop over ranks is needed. Not handled: ranks that a scheduler places in
+ * another order than their numbers. */
 #include "cost/collective.h"
 
 #include <limits.h>
@@ -22,7 +22,7 @@ typedef struct groups {
     int64_t n, stride, world;
 } groups;
 
-/* Degrees are small; products of absurd ones stay what an int can hold. */
+/* Degrees are small; products of absurd ones are limited to the range of an int. */
 static int64_t times(int64_t a, int64_t b)
 {
     a = a > 1 ? a : 1;
@@ -94,7 +94,7 @@ static groups groups_of(const ek_job *job, ek__dimension dimension)
 /* ---- which units ---- */
 
 /* The fewest ranks that a group has on the side of a unit's boundary where x ranks of its block are: its last column
- * has x / s of them, or one. What a unit inside the block holds is never less than at the boundary next to it. */
+ * has x / s of them, or one. A unit inside the block never has fewer than at the boundary next to it. */
 static int64_t part(const groups *g, int64_t x)
 {
     return x / g->stride > 1 ? x / g->stride : 1;

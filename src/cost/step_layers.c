@@ -1,6 +1,6 @@
-/* The cache behind ek_cost_step(): what a layer costs depends on a part of the job only, which is the key; the oldest
- * entry makes room. Graphs depend on less: entries that differ in the number of micro-batches alone share them. What
- * programs of a graph keep depends on who shares its states besides, which is a key of its own. Orders are kept
+/* The cache of ek_cost_step(): the cost of a layer depends only on a part of the job, which is the key; the oldest
+ * entry is replaced. Graphs depend on less: entries that differ only in the number of micro-batches share them. Saved
+ * bytes of a graph's programs also depend on the sharing of its states, which is a separate key. Orders are cached
  * likewise, by schedule and shape. */
 #include "cost/step_layers.h"
 
@@ -14,8 +14,8 @@
 
 enum { N_ENTRIES = 128, N_ORDERS = 64 };
 
-/* Bytes between the members of a structure are of no account. Without the builtin (gcc 11 has it) a job with others
- * there is priced again, which costs time alone. */
+/* Padding bytes of a structure do not matter. Without the builtin (gcc 11 has it) a job with different padding is
+ * priced again, which costs only time. */
 #ifdef __has_builtin
 #if __has_builtin(__builtin_clear_padding)
 #define CLEAR_PADDING(of) __builtin_clear_padding(of)
@@ -25,8 +25,8 @@ enum { N_ENTRIES = 128, N_ORDERS = 64 };
 #define CLEAR_PADDING(of) (void)(of)
 #endif
 
-/* What a layer's cost depends on. Compared as bytes, so it is zeroed before it is filled, and its padding after; what
- * differs most often comes first. */
+/* Inputs of a layer's cost. Compared as bytes, so it is zeroed before it is filled, and its padding after; members that
+ * differ most often come first. */
 typedef struct key {
     ek_job_parallel parallel; /* without data and micro-batches; of the pipeline, whether there is one */
     ek_job_model model;
@@ -40,13 +40,14 @@ typedef struct key {
     ek_family family;
     int n_patterns;
     uint64_t patterns; /* hash of their texts and kinds */
-    /* What graphs do not depend on. */
+    /* Members that graphs do not depend on. */
     double casts; /* micro-batches that a cast of the weights serves */
     double added; /* ek__layer_gradients_added() */
 } key;
 enum { GRAPH_KEY = offsetof(key, casts) }; /* bytes of it */
 
-/* What programs of a graph depend on besides: weights and gradients that are shared, by how many of each parameter. */
+/* Further inputs of a graph's programs: shared weights and gradients, with the number of sharing ranks of each
+ * parameter. */
 typedef struct sharing {
     bool weight, gradient, waits, gathered_ends, splits; /* waits: for the layer's others to be reduced */
     int weight_bytes, gathered_bytes;
@@ -60,7 +61,7 @@ typedef struct measured {
     ek__layer_bytes bytes[EK_N_RECOMPUTE];
 } measured;
 
-/* What entries with the same graphs share. */
+/* Data shared by entries with the same graphs. */
 typedef struct graphs {
     int users;
     ek__graph *graph[EK__N_GRAPH_KINDS];
@@ -228,7 +229,7 @@ static ek_status price(ek__step_layers *layers, const ek_job *job, ek__graph_kin
     if (layers->priced[kind])
         return EK_OK;
     if (!*graph) {
-        if (!(*graph = malloc(sizeof **graph))) /* ek__graph_build() writes what there is of it */
+        if (!(*graph = malloc(sizeof **graph))) /* ek__graph_build() writes only the used part of it */
             return ek__no_memory(err);
         ek__graph_build(job, kind, *graph);
     }
