@@ -1,5 +1,5 @@
-/* diagnose/plan_step.h - the step of a plan of the run, milliseconds; NAN where the schedule does not admit the shape
- * or the framework would not run it. EK_ERR_MEMORY is the only failure. */
+/* diagnose/plan_step.h - computes the step of a plan of the run, milliseconds; NAN where the schedule does not admit
+ * the shape or the framework does not run it. EK_ERR_MEMORY is the only failure. */
 #ifndef EK_DIAGNOSE_PLAN_STEP_H
 #define EK_DIAGNOSE_PLAN_STEP_H
 
