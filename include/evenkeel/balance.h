@@ -39,8 +39,8 @@ typedef struct ek_balance_options {
      *  micro-batches run both ways, stages s and p-1-s hold the same chunks. */
     const int *fixed_layers;
     bool forbidden[EK_N_RECOMPUTE]; /**< recompute kinds that a plan may not use */
-    /** [n_layers + 1] layers that a chunk of so many recomputes in full, the others in no way, for frameworks that have
-     *  one rule for all chunks; no value is less than that before it, nor more than one more. Only with the solver
+    /** [n_layers + 1] fully recomputed layers of a chunk of that size, the others without recomputation, for frameworks
+     *  with one rule for all chunks; no value is less than that before it, nor more than one more. Only with the solver
      *  "anneal", where the memory of full recomputation is known (EK_ERR_INPUT); nothing is proved. NULL: as the search
      *  finds best. */
     const int *full_layers;
@@ -62,7 +62,7 @@ typedef struct ek_balance_options {
     const char *solver; /**< a name of ek_solver_at(); NULL for the default */
     ek_comm comm;
     /** Of the orders that ek_balance_arranged() and ek_order_for_plan() make, as for ek_order_slow_stages() and
-     *  ek_order_scale_micro_batches(); ek_balance() takes its order as it is. NULL: all 1. */
+     *  ek_order_scale_micro_batches(); ek_balance() uses its order unchanged. NULL: all 1. */
     const double *slowdown;          /**< [n_stages] */
     const double *micro_batch_scale; /**< [n_micro_batches] */
     /** Of schedules that make their order for times and memory: activations a stage may hold, in micro-batches of the
@@ -115,7 +115,7 @@ int ek_solver_at(int index, const char **name, const char **summary);
 void ek_balance_options_init(ek_balance_options *options);
 
 /**
- * The plan with the shortest simulated step among those whose simulated peak stays within the limit.
+ * The plan with the shortest simulated step among those with a simulated peak within the limit.
  *
  * @param layers   the model; passes ek_layers_check()
  * @param order    of the schedule, for the plan's stages and chunks
@@ -125,10 +125,10 @@ void ek_balance_options_init(ek_balance_options *options);
  *         ek_layers_check() refuses, and for options that are out of range, not numbers, unknown names, or contradict
  *         the model (fewer layers than chunks need); EK_ERR_SYSTEM where no thread can be started; EK_ERR_MEMORY.
  * Cost: until the search ends by its own criterion, at most options.time_limit. Starts options.n_threads threads. Calls
- * run side by side, but for the solver "milp": CBC solves one problem at a time, so searches wait for one another,
+ * run in parallel, except with the solver "milp": CBC solves one problem at a time, so searches wait for one another,
  * within their time limits. While it solves, CBC takes SIGINT for itself and ends; afterwards the previous handler is
- * restored. Threads that are started block all signals. The same inputs, options and seed give the same plan, whatever
- * the number of threads, unless the clock ended it.
+ * restored. Threads that are started block all signals. The same inputs, options and seed give the same plan for any
+ * number of threads, unless the clock ended it.
  */
 ek_status ek_balance(const ek_layers *layers, const ek_order *order, const ek_balance_options *options,
                      ek_balance_result *out, ek_error *err);
@@ -138,7 +138,7 @@ void ek_balance_result_clear(ek_balance_result *result);
 /**
  * ek_balance() for any schedule, with the order that it needs.
  *
- * A schedule that makes its order for times and memory is arranged for the even split, balanced, arranged anew for the
+ * A schedule that makes its order for times and memory is arranged for the even split, balanced, arranged again for the
  * times of the plan found, balanced again, and so on, at most four times while the step gets shorter. The answer's step
  * and peak are those of the plan under its own order, ek_order_for_plan(). A proof under one order is not valid for all
  * orders, so the status is then never EK_BALANCE_OPTIMAL. Other schedules go straight to ek_balance().
@@ -153,7 +153,7 @@ ek_status ek_balance_arranged(const ek_layers *layers, const ek_schedule *schedu
 
 /**
  * The order of a plan. Where a schedule makes it: for the plan's times, or for those of the even split when the step is
- * then shorter; one that keeps the memory limit goes before one that does not.
+ * then shorter; one within the memory limit is preferred.
  *
  * @param options  comm, slowdown, micro_batch_scale, activation_limit and the memory limits (0: none) matter
  * @param out      ek_order_free() frees it; untouched on failure

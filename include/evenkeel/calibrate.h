@@ -30,7 +30,7 @@ typedef struct ek_measured_run {
                               length, recomputation and number format only */
     char name[160];      /**< for people, one line */
     bool suspect;        /**< said by the table: not to be fitted or judged */
-    char why[200];       /**< why a row is suspect or has no job */
+    char why[200];       /**< the reason why a row is suspect or has no job */
     double parameters;   /**< of the model as the table counts them; NAN: not said */
     ek_origin origin;    /**< the row; its file points at ek_measured_runs.path */
 } ek_measured_run;
@@ -51,9 +51,9 @@ typedef struct ek_measured_runs {
  *
  * @param listener  warned about rows with too little data for a job
  * @param out       ek_measured_runs_clear() frees it; untouched on failure
- * @return EK_OK; EK_ERR_INPUT with line and column: an unknown column, a cell that is no number or out of range,
- *         degrees that do not multiply to the devices, a job the framework would not run, two rows of the same job more
- *         than 10 % apart (mark one suspect); EK_ERR_SYSTEM, EK_ERR_MEMORY. O(file size + rows log rows).
+ * @return EK_OK; EK_ERR_INPUT with line and column: an unknown column, a cell that is not a number or out of range,
+ *         degrees that do not multiply to the devices, a job that the framework does not run, two rows of the same job
+ *         more than 10 % apart (mark one suspect); EK_ERR_SYSTEM, EK_ERR_MEMORY. O(file size + rows log rows).
  */
 ek_status ek_run_table_read(const char *path, const ek_listener *listener, ek_measured_runs *out, ek_error *err);
 /**

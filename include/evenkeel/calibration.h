@@ -167,7 +167,7 @@ enum { EK_PROFILE_LEAST_SHAPES = 6 }; /* more than a curve has constants */
 /** A run worth measuring. */
 typedef struct ek_proposed_run {
     char what[200];
-    char from[200];   /**< a measured run's layout, which it is made of by */
+    char from[200];   /**< the measured layout from which it is made by */
     char change[320]; /**< these settings of its framework */
     double seconds;   /**< predicted */
     double expected;  /**< standard error of the prediction's logarithm */
@@ -213,7 +213,7 @@ typedef struct ek_calibrate_input {
     const char *const *path; /**< [n_paths] of any kind and order */
     int n_paths;
     const ek_device *start; /**< borrowed; NULL: the shipped device that the runs name */
-    double holdout;         /**< share of the groups kept back, 0..0.9 */
+    double holdout;         /**< share of the groups held out, 0..0.9 */
     const ek_listener *listener;
     void (*progress)(void *user, double share, const char *what); /**< may be NULL */
     void *progress_user;
@@ -221,10 +221,9 @@ typedef struct ek_calibrate_input {
 } ek_calibrate_input;
 
 /**
- * Fit a device to sources of any mixture: kernels and rates as they are, profiles' operators, collectives and launches,
- * links fitted to their tests, then constants to
- * the steps of runs, then a table of the remaining time of layers. Groups of runs are held out by a hash of their
- * names.
+ * Fit a device to sources of any mixture: kernels and rates as measured, profiles' operators, collectives and launches,
+ * links fitted to their tests, then constants to the steps of runs, then a table of the remaining time of layers.
+ * Groups of runs are held out by a hash of their names.
  *
  * @param out  ek_calibration_clear() frees it, its device too; untouched on failure
  * @return EK_OK; EK_ERR_INPUT naming the file or the missing input (a start, a log's job, runs that can be predicted);

@@ -35,7 +35,7 @@ typedef struct ek_case_options {
 
 enum { EK_MAX_CASES = 260 }; /**< the most plans of a file, an answer, and the plans it is compared with */
 
-/** Plans, each with its simulation. Zeroed to begin with; stays where it is, since `cases` points into it. */
+/** Plans, each with its simulation. Zeroed to begin with; it must not move, since `cases` points into it. */
 typedef struct ek_cases {
     int n;
     ek_case cases[EK_MAX_CASES];
@@ -49,8 +49,8 @@ typedef struct ek_cases {
     ek_order *order;                      /**< the last one laid out; plans of one shape share it */
 } ek_cases;
 
-/** The schedule that a plan of so many chunks is run under: options->schedule, unless that is given for other chunks
- *  than the plan's and is not defined for those; else ek_schedule_for(). */
+/** The schedule of a plan with this number of chunks: options->schedule, unless that is given for other chunks than the
+ *  plan's and is not defined for those; else ek_schedule_for(). */
 const ek_schedule *ek_case_schedule(const ek_case_options *options, int n_chunks, int less_memory);
 
 /**

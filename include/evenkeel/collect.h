@@ -74,10 +74,10 @@ typedef struct ek_collection {
  *
  * @param sources   [n_sources] folders or listings; "-" is a listing from standard input
  * @param n_stages  of the dry run; 0 when not known
- * @param listener  warned of logs that were passed over
+ * @param listener  warned about skipped logs
  * @return EK_OK, also when stages are missing or have no peaks; EK_ERR_INPUT: no logs, two of one stage that differ,
- *         ranks that do not fit, a stage beyond n_stages, a value that is no memory; EK_ERR_SYSTEM, EK_ERR_MEMORY.
- *         O(bytes of the logs + entries of the folders).
+ *         contradicting ranks, a stage beyond n_stages, a value that is not an amount of memory; EK_ERR_SYSTEM,
+ *         EK_ERR_MEMORY. O(bytes of the logs + entries of the folders).
  */
 ek_status ek_collection_read(const char *const *sources, int n_sources, int n_stages, const ek_listener *listener,
                              ek_collection *out, ek_error *err);
@@ -118,11 +118,11 @@ void ek_memory_usage_clear(ek_memory_usage *usage);
  * byte. Nothing is written.
  *
  * @param path      of the file, which may lack memory_usage or hold null or 0 in it
- * @param listener  warned when the file had other peaks, and when the peaks cannot be taken apart into layers
+ * @param listener  warned when the file had other peaks, and when the peaks cannot be decomposed into layers
  * @param text      `size` bytes with a terminating NUL; free() it
  * @param size      out: bytes of the text
- * @return EK_OK; EK_ERR_INPUT when the file has other rounds or stages than the collection, is no init file, or stages
- *         are missing and those left are too few; EK_ERR_SYSTEM, EK_ERR_MEMORY. O(file size + rounds x stages^2).
+ * @return EK_OK; EK_ERR_INPUT when the file has other rounds or stages than the collection, is not an init file, or too
+ *   few stages remain without the missing ones; EK_ERR_SYSTEM, EK_ERR_MEMORY. O(file size + rounds x stages^2).
  */
 ek_status ek_dryrun_fill(const char *path, const ek_collection *logs, ek_peak which, const ek_listener *listener,
                          char **text, size_t *size, ek_error *err);

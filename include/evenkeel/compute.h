@@ -37,7 +37,7 @@ typedef enum ek_compute_class {
     EK_COMPUTE_ATTENTION, /**< fused attention */
     EK_COMPUTE_VECTOR,    /**< norms, activations, sums, losses, optimizers */
     EK_COMPUTE_TRANSFORM, /**< layouts and types: TransData, Transpose, Cast, copies */
-    EK_COMPUTE_AI_CPU,    /**< whatever runs on Ascend's scalar processors */
+    EK_COMPUTE_AI_CPU,    /**< operators on Ascend's scalar processors */
     EK_COMPUTE_OTHER,
 } ek_compute_class;
 enum { EK_N_COMPUTE_CLASSES = 6 };
@@ -95,7 +95,7 @@ typedef struct ek_compute_finding {
     ek_compute_fault fault;
     const char *what;     /**< the operators in words: "BatchMatMul, SoftmaxV2, BatchMatMul" */
     const char *instead;  /**< the recommended change, a sentence */
-    const char *setting;  /**< the same as it is written in the run's files */
+    const char *setting;  /**< the same in the syntax of the run's files */
     const char *estimate; /**< how `lost` was worked out, a sentence */
     size_t n;
     ek_compute_loss *loss; /**< [n], by rank, then start */

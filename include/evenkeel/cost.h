@@ -109,7 +109,7 @@ void ek_step_clear(ek_step *step);
 typedef struct ek_step_tail {
     double blocks;    /**< of the last block */
     double gradients; /**< reduced, with the computing slowed down by it */
-    double barrier;   /**< every stage is there: the gradient norm can be summed */
+    double barrier;   /**< every stage has arrived: the gradient norm can be summed */
     double update;    /**< norm and optimizer */
     double weights;   /**< gathered for the next forward pass */
 } ek_step_tail;

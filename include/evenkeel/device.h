@@ -146,7 +146,7 @@ enum { EK_MAX_TIERS = 6 };
  *  embedding its kernels'. */
 typedef struct ek_host {
     double layer_us[EK_N_LAUNCHES], kernel_us[EK_N_LAUNCHES];
-    double step_us; /**< of each step, whatever it does */
+    double step_us; /**< of each step */
     ek_cost_basis basis;
     double error;
 } ek_host;
@@ -194,7 +194,7 @@ typedef struct ek_device {
 } ek_device;
 
 /**
- * The devices known by name, shipped with the tool: an array that stays. The first call reads them.
+ * The devices known by name, shipped with the tool: a static array. The first call reads them.
  *
  * @param n  out: how many
  */
@@ -213,8 +213,7 @@ const ek_device *ek_device_find(const char *name);
 ek_status ek_device_read(const char *path, const ek_listener *listener, ek_device *out, ek_error *err);
 /** The same from memory. @param name file name used in messages; a table that the device names is looked up in its
  *  folder.
- * @return as ek_device_read() but for
- *  EK_ERR_SYSTEM. O(size). */
+ * @return as ek_device_read(), without EK_ERR_SYSTEM. O(size). */
 ek_status ek_device_parse(const char *name, const char *text, size_t size, const ek_listener *listener, ek_device *out,
                           ek_error *err);
 /**
@@ -238,7 +237,7 @@ ek_status ek_device_write(const ek_device *device, const char *const *comments, 
 /* ---- measured kernels ---- */
 
 /**
- * A table of rows, put in the order that lookups want. Rows of one shape become one, their geometric mean.
+ * A table of rows, in the order of lookups. Rows of one shape become one, their geometric mean.
  * @param row  [n], each with seconds > 0
  * @param out  ek_kernel_table_free() frees it
  * @return EK_OK, EK_ERR_MEMORY. O(n log n).
@@ -278,8 +277,8 @@ typedef struct ek_kernel_fit {
 /**
  * Fit the curves of a device to measured kernels: least squares on logarithms of times by Levenberg-Marquardt, with a
  * ridge towards the curve that was there and physical bounds. Sets curve[kind] for every kind with rows: share,
- * memory_share, launch_us, half_k, basis (fitted) and error (the standard error left). Tiles stay where they are set.
- * The table is not put into the device.
+ * memory_share, launch_us, half_k, basis (fitted) and error (the standard error left). Given tiles are kept. The table
+ * is not added to the device.
  *
  * @param fit  [EK_N_KERNEL_KINDS], may be NULL
  * @return EK_OK, EK_ERR_INPUT where the device has no peak for a row's type, EK_ERR_MEMORY. O(iterations x rows).

@@ -26,7 +26,7 @@ typedef struct ek_measurement {
 
 /** The pipeline to balance for, from pipeline_config in init files of the original's newest version. */
 typedef struct ek_dryrun_run {
-    bool given;                              /**< any key but pipeline_num, num_layer and offset is there */
+    bool given;                              /**< it has a key other than pipeline_num, num_layer and offset */
     int n_stages, n_micro_batches, n_chunks; /**< 0 when not given; n_stages is pipeline_num */
     int less_memory;                         /**< 0 or 1; -1 when not given */
     double memory_mb;                        /**< limit of a stage; 0 when not given */
@@ -131,7 +131,7 @@ ek_status ek_dryrun_read_shape(const char *path, int *n_stages, int *n_rounds, e
 ek_status ek_dryrun_decompose(const ek_dryrun *init, const char *name, const ek_times *times, bool sapp_compatible,
                               ek_layers *out, ek_error *err);
 
-/** Where the log of stage S as rank R goes below the folder of logs. */
+/** Path of the log of stage S as rank R below the folder of logs. */
 typedef enum ek_log_layout {
     EK_LOGS_STAGE_RANK, /**< stage_S_rank_R/mindformer.log */
     EK_LOGS_RANK,       /**< rank_R.log */
@@ -170,7 +170,7 @@ typedef struct ek_dryrun_script {
  * replaces no log. Exit codes: 0 every command ended with 0, 1 one did not, 2 it was not run. Source: dry-run sections
  * of the MindFormers documentation (SAPP pipeline balance; memory tuning), docs/dryrun-script.md.
  *
- * @return EK_OK; EK_ERR_INPUT, nothing written, for ranks that are no multiple of the stages, no command, a command
+ * @return EK_OK; EK_ERR_INPUT, nothing written, for ranks that are not a multiple of the stages, no command, a command
  * that begins with an assignment or an option, a setting with an invalid name or of a variable that the script sets
  * itself,
  *         {config} without files or several files without {config}; EK_ERR_SYSTEM when writing failed. O(output).

@@ -20,7 +20,7 @@ EK_BEGIN_DECLS
 /** A plan to be written as settings. All borrowed. */
 typedef struct ek_emission {
     const char *name;            /**< of the plan */
-    const ek_plan *plan;         /**< every layer placed once, lists within the chunks, as ek_plan_check() wants it */
+    const ek_plan *plan;         /**< every layer placed once, lists within the chunks, as ek_plan_check() requires */
     int n_layers;                /**< of the model */
     const ek_schedule *schedule; /**< for the plan's chunks; NULL: the usual one */
     int n_micro_batches;         /**< whole ones; 0: not known */
@@ -34,7 +34,7 @@ typedef struct ek_emission {
     const double *stage_memory_mb; /**< [n_stages] a limit for each stage instead; NULL: memory_limit_mb */
 } ek_emission;
 
-/** How much of a plan its settings say. */
+/** How much of a plan the settings express. */
 typedef enum ek_telling {
     EK_TELLS_PLAN,    /**< layers and recomputation */
     EK_TELLS_NEAREST, /**< the layers, and the recomputation of the nearest plan that the framework can express */
@@ -64,7 +64,7 @@ typedef struct ek_train_change {
     const ek_plan *plan;
     int n_layers;                /**< of the model the plan is for */
     int n_micro_batches;         /**< 0: leave it */
-    int least_micro_batches;     /**< a file with fewer gets so many */
+    int least_micro_batches;     /**< a file with fewer gets this number */
     int n_pieces;                /**< sequence pieces of a micro-batch; 0: leave them */
     const ek_schedule *schedule; /**< NULL: 1F1B, interleaved where the plan has several chunks */
 } ek_train_change;

@@ -12,7 +12,7 @@ typedef enum ek_status {
     EK_ERR_INPUT,   /**< the user's input is wrong; the error names the place and the remedy */
     EK_ERR_SYSTEM,  /**< a file could not be opened, read or written */
     EK_ERR_MEMORY,  /**< out of memory */
-    EK_ERR_STOPPED, /**< an interrupt or a time limit came before there was an answer */
+    EK_ERR_STOPPED, /**< an interrupt or a time limit ended the work before an answer */
 } ek_status;
 
 /** A place in a user's file. `file` is borrowed; NULL when there is none (a command-line value). */

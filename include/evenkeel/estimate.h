@@ -52,7 +52,7 @@ typedef struct ek_estimate {
     ek_near near;
     ek_estimate_texts advice;   /**< measurements that reduce the error, the most useful first */
     ek_estimate_texts warnings; /**< doubtful figures and effects that are not modelled */
-    double wanted_tokens, days; /**< of a training run of so many tokens; NAN */
+    double wanted_tokens, days; /**< of a training run of that number of tokens; NAN */
 } ek_estimate;
 
 /**
@@ -77,19 +77,19 @@ void ek_estimate_clear(ek_estimate *estimate);
  *  expect 10 %". @return text */
 const char *ek_near_words(double nearest, char *text, size_t size);
 
-/* ---- a measured run beside it ---- */
+/* ---- comparison with a measured run ---- */
 
 /** The parts of a step that a trace distinguishes, each with the parts of ek_step it is compared with. */
 typedef enum ek_against_part {
     EK_AGAINST_COMPUTE,  /**< something is computed: matrix, attention, grouped, memory, recompute, optimizer */
-    EK_AGAINST_EXPOSED,  /**< communication with nothing computed beside it: tensor, context, expert, data */
-    EK_AGAINST_PIPELINE, /**< receives from other stages with nothing computed beside them: bubble, p2p */
+    EK_AGAINST_EXPOSED,  /**< exposed communication: tensor, context, expert, data */
+    EK_AGAINST_PIPELINE, /**< exposed receives from other stages: bubble, p2p */
     EK_AGAINST_IDLE,     /**< neither: host, input */
 } ek_against_part;
 enum { EK_N_AGAINST_PARTS = 4 };
 extern const char *const *const ek_against_name;  /**< compute, exposed, pipeline, idle */
 extern const char *const *const ek_against_title; /**< for people */
-/** Which of them a part of a step belongs to. */
+/** The group of a part of a step. */
 ek_against_part ek_against_of(ek_step_part part);
 
 /** A measured run. */
@@ -105,13 +105,13 @@ typedef struct ek_against {
 } ek_against;
 
 /**
- * Beside the median step of a training log, warm-up left out (ek_train_log_summarise()).
+ * Compare with the median step of a training log, without warm-up (ek_train_log_summarise()).
  *
  * @return EK_OK; EK_ERR_INPUT where no step of it counts. O(n log n) for n steps.
  */
 ek_status ek_estimate_against_log(const ek_estimate *estimate, const ek_train_log *log, ek_against *out, ek_error *err);
 /**
- * Beside the step of a profiler's trace (ek_trace_run_step()), of the rank with the longest.
+ * Compare with the step of a profiler's trace (ek_trace_run_step()), of the rank with the longest step.
  *
  * @return EK_OK; EK_ERR_INPUT where no step has a length. O(ranks x steps).
  */

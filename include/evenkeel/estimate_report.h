@@ -24,7 +24,7 @@ typedef struct ek_estimate_report {
     int n_warnings;
     const ek_error *warning; /**< [n_warnings] of the readers */
     bool verdict_only;       /**< text: one line */
-    bool color;              /**< ANSI colours, for a terminal that wants them */
+    bool color;              /**< ANSI colours, for a terminal that supports them */
     ek_plot plot;            /**< text: the parts of the step and the memory of the stages as bars */
 } ek_estimate_report;
 

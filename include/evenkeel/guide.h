@@ -18,11 +18,11 @@ typedef struct ek_guide_options {
     int n_stages; /**< of the job */
     int n_layers;
     bool kind[EK_N_RECOMPUTE]; /**< recompute kinds to distinguish; none is always included */
-    int n_rounds;              /**< 0: as few as can do */
+    int n_rounds;              /**< 0: as few as possible */
     double spread; /**< layers of a stage stay within the even split x (1 +- spread), at least one layer of freedom;
                         NAN: the narrowest of some from 0.25 to 3 that makes the condition number good */
     const ek_layers *layers; /**< a rough model, for the peaks; NULL: none */
-    double memory_limit_mb;  /**< that the predicted peaks keep; 0: none. Needs `layers` */
+    double memory_limit_mb;  /**< for the predicted peaks; 0: none. Needs `layers` */
 } ek_guide_options;
 
 /** Error of one unknown of the decomposition for an error of 1 MB in the measured peaks. */
@@ -35,7 +35,7 @@ typedef struct ek_guide_error {
 /** Dry runs to make. */
 typedef struct ek_guide {
     int job_stages;
-    char reason[400]; /**< why the dry run has other stages than the job; empty when it has the same */
+    char reason[400]; /**< the reason for another number of stages than the job's; empty when it has the same */
     ek_dryrun runs;   /**< stages, layers, rounds and lists of the dry runs; nothing measured */
     bool kind[EK_N_RECOMPUTE];
     double condition;        /**< 2-norm condition number of the unscaled system */
@@ -59,13 +59,13 @@ void ek_guide_options_init(ek_guide_options *options);
  * options always give the same answer. "Good" is a tenth of the number for random lists (the original tool's method). A
  * stage never has both layers of kind select and of kind comm, which the three lists cannot express.
  *
- * Some jobs cannot be measured as they are: with 2 stages there is no middle one; with 3 every middle stage holds two
+ * Some jobs cannot be measured unchanged: with 2 stages there is no middle one; with 3 every middle stage holds two
  * micro-batches, so parameters and activations rise together; with as many stages as layers every stage has one layer,
- * so parameters and the constant part do. Then the dry run gets another number of stages, and `reason` says why: memory
- * of a layer does not depend on it as long as data and tensor parallel stay (assumed; docs/models.md).
+ * so parameters and the constant part do. Then the dry run gets another number of stages, with the reason in `reason`:
+ * memory of a layer does not depend on it as long as data and tensor parallel stay (assumed; docs/models.md).
  *
- * @return EK_OK; EK_ERR_INPUT when there are too few layers for any dry run, or no lists keep the memory limit: the
- *   message names a limit that would; EK_ERR_MEMORY. Cost: about a second, whatever the sizes.
+ * @return EK_OK; EK_ERR_INPUT when there are too few layers for any dry run, or no lists are within the memory limit:
+ *   the message names a limit that would; EK_ERR_MEMORY. Cost: about a second for all sizes.
  */
 ek_status ek_guide_make(const ek_guide_options *options, ek_guide *out, ek_error *err);
 /** Free its contents and zero it. Accepts a zeroed struct. */

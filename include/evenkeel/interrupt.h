@@ -1,8 +1,8 @@
 /* evenkeel/interrupt.h - how a caller ends long work early: one flag, the same for every function that takes one.
  *
- * The caller keeps a zeroed ek_interrupt, puts its address into the options of the work, and sets it from where it
- * likes: a progress callback, another thread or a signal handler. The work reads it often, returns soon after it is set
- * and never writes it. One flag may end several pieces of work, also at the same time; it must outlive all of them.
+ * The caller keeps a zeroed ek_interrupt, puts its address into the options of the work, and sets it from anywhere: a
+ * progress callback, another thread or a signal handler. The work reads it often, returns soon after it is set and
+ * never writes it. One flag may end several pieces of work, also at the same time; it must outlive all of them.
  *
  *     static ek_interrupt stop;
  *     static void on_signal(int number) { ek_interrupt_set(&stop); }

@@ -47,7 +47,7 @@ enum { EK_N_IR_DTYPES = 18 };
 /** "?", "bool", "int8", ..., "float16", "bfloat16", "float32", ... */
 extern const char *const *const ek_ir_dtype_name;
 
-/** A type, each kept once. */
+/** A type, each stored once. */
 typedef struct ek_ir_type {
     ek_ir_dtype dtype; /**< of a tensor; EK_IR_DTYPE_UNKNOWN for other types (tuples, monads, scalars) */
     bool tensor;       /**< a tensor or a reference to one */
@@ -155,8 +155,8 @@ typedef struct ek_ir {
     ek_ir_graph *graph;
     ek_ir_parameter *parameter;
     const char **text;      /**< [n_texts], each once, NUL-terminated */
-    uint32_t n_operators;   /**< nodes that are no Return */
-    uint32_t n_left_out;    /**< attributes counted, not kept */
+    uint32_t n_operators;   /**< nodes other than Return */
+    uint32_t n_left_out;    /**< attributes counted, not stored */
     uint32_t n_unknown;     /**< lines and groups that were not understood and left out, without harm */
     uint32_t n_diagnostics; /**< damaged places, each reported to the listener */
     bool in_file;           /**< ek_ir_node_source() can read `path` again */
@@ -197,7 +197,7 @@ void ek_ir_free(ek_ir *ir);
 const char *ek_ir_text(const ek_ir *ir, uint32_t text);
 /** The number of a text; EK_IR_NONE when it does not occur. O(1). */
 uint32_t ek_ir_find_text(const ek_ir *ir, const char *text);
-/** The value of a kept attribute; NULL without it. O(attributes of the node). */
+/** The value of a stored attribute; NULL without it. O(attributes of the node). */
 const char *ek_ir_attribute_of(const ek_ir *ir, const ek_ir_node *node, const char *key);
 /** Write the whole scope, "Default/.../MatMul-op0", cut to size; "" without one. O(length). */
 void ek_ir_scope(const ek_ir *ir, const ek_ir_node *node, char *out, size_t size);
@@ -211,8 +211,7 @@ void ek_ir_scope(const ek_ir *ir, const ek_ir_node *node, char *out, size_t size
 ek_status ek_ir_node_source(const ek_ir *ir, uint32_t node, char **out, ek_error *err);
 /** Write a type, "float16 (1, 4096, 512)", cut to size. O(parts and dimensions of the type). */
 void ek_ir_type_text(const ek_ir *ir, uint32_t type, char *out, size_t size);
-/** The number of the layer a scope lies in: N of its outermost "N-Name" element; -1 without one. O(length of the
- *  scope). */
+/** The number of a scope's layer: N of its outermost "N-Name" element; -1 without one. O(length of the scope). */
 int ek_ir_layer(const ek_ir *ir, const ek_ir_node *node);
 
 EK_END_DECLS

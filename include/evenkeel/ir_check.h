@@ -71,7 +71,7 @@ extern const char *const *const ek_ir_comm_role_name;
 /**
  * Bytes that each device of a ring of `n_ranks` sends for a message of `bytes`: AllReduce 2(n-1)/n bytes; AllGather (of
  * the output), ReduceScatter (of the input) and AlltoAll (n-1)/n bytes, rounded down; Send, Receive (which it gets) and
- * Broadcast (but for the last) bytes.
+ * Broadcast (except on the last) bytes.
  *
  * @return -1 when `bytes` < 0, n_ranks < 1 where it matters, or the kind is another
  */
@@ -96,11 +96,11 @@ typedef struct ek_ir_kept {
     uint32_t consumer; /**< the first node of, or copy made for, backward that takes it */
     int n_consumers;   /**< such nodes that take it */
     int64_t bytes;     /**< -1 not known */
-    uint32_t life;     /**< operators between producer and last consumer; 0 when they lie in different graphs */
+    uint32_t life;     /**< operators between producer and last consumer; 0 when they are in different graphs */
     int layer;
 } ek_ir_kept;
 
-/** Parameters that go by one prefix. */
+/** Parameters with one prefix. */
 typedef struct ek_ir_parameter_sum {
     const char *prefix; /**< "weights", "adam_m", "adam_v", "exp_avg", "exp_avg_sq", "accu_grads", "moments",
                              "inputs" */
@@ -122,7 +122,7 @@ typedef struct ek_ir_finding {
     uint32_t node; /**< of the first occurrence */
     int n_chain;
     uint32_t chain[EK_IR_MAX_CHAIN]; /**< nodes that show it, in order of flow */
-    int n_occurrences, n_layers;     /**< alike; layers they lie in, 0: none */
+    int n_occurrences, n_layers;     /**< alike; their layers, 0: none */
     int64_t
         bytes; /**< of all occurrences; those held by one micro-batch are multiplied by options.alive; -1 not known */
     const char *bytes_of; /**< "held", "sent by each device", "in parameters", "read and written"; NULL without bytes */
@@ -140,13 +140,13 @@ typedef struct ek_ir_report {
     ek_ir_parameter_sum *sum;   /**< [n_sums] */
     ek_ir_finding *finding;     /**< [n_findings], by severity, then bytes */
     int64_t kept_bytes;         /**< sum; a value in two consumers once */
-    bool has_backward;          /**< a backward node is in sight */
+    bool has_backward;          /**< the file has a backward node */
     struct ek__pool *pool;
 } ek_ir_report;
 
 typedef struct ek_ir_check_options {
     int n_devices;       /**< of a stage, for cuts; 0: not known */
-    int alive;           /**< micro-batches whose kept tensors are alive at once; 0: 1 */
+    int alive;           /**< micro-batches with saved tensors alive at once; 0: 1 */
     int64_t large_bytes; /**< from which an unsharded parameter is named; 0: 256 MiB */
 } ek_ir_check_options;
 
@@ -175,8 +175,8 @@ typedef struct ek_ir_difference {
     int n_primitives, n_comms, n_only[2];
     ek_ir_count_difference *primitive; /**< [n_primitives], those with different counts, largest change first */
     ek_ir_count_difference *comm;      /**< [n_comms], "AllGather (redistribution)" */
-    uint32_t *only[2]; /**< [n_only[i]] nodes of graph i without a like in the other, by scope, primitive, type and
-                            how often that occurs */
+    uint32_t *only[2]; /**< [n_only[i]] nodes of graph i without an equal in the other, by scope, primitive, type and
+                            occurrence */
     int64_t kept_bytes[2], traffic[2];
     int n_recompute_requested[2], n_recompute_in_effect[2];
     int64_t parameter_bytes[2];

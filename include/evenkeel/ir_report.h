@@ -35,10 +35,10 @@ typedef struct ek_ir_reports {
 typedef struct ek_ir_difference_report {
     const ek_ir_report *a, *b;
     const ek_ir_difference *difference;
-    const ek_ir_view *view; /**< how long lists for people are; NULL: as usual */
+    const ek_ir_view *view; /**< length of lists in text; NULL: defaults */
 } ek_ir_difference_report;
 
-/** Most operators, with their neighbours, that a picture is made of. */
+/** Most operators, with their neighbours, in a picture. */
 enum { EK_IR_MAX_DRAWN = 2000 };
 
 /**
@@ -48,7 +48,7 @@ enum { EK_IR_MAX_DRAWN = 2000 };
  */
 ek_status ek_ir_view_check(const ek_ir_view *view, ek_error *err);
 /**
- * How many nodes the view shows.
+ * The number of nodes in the view.
  *
  * @param n  out: nodes
  * @return as ek_ir_view_check(), and EK_ERR_MEMORY. O(nodes).

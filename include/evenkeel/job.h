@@ -86,7 +86,7 @@ typedef struct ek_job_model {
     int shared_intermediate; /**< of all shared experts together */
     int n_dense_layers;      /**< the first ones, before those with experts (first_k_dense_replace) */
     int expert_period;       /**< every n-th layer has experts, 1: all after the dense ones */
-    double capacity_factor;  /**< tokens an expert takes are this times its even share; <= 0: all that come, no limit */
+    double capacity_factor;  /**< tokens an expert takes are this times its even share; <= 0: all tokens, no limit */
     bool grouped_matmul;     /**< experts' matmuls as one grouped one, tokens in order of experts */
     int router_groups, router_top_groups; /**< groups of experts, and those that a token's may be of; 0: no groups */
 } ek_job_model;
@@ -94,7 +94,7 @@ typedef struct ek_job_model {
 /** Number formats. */
 typedef struct ek_job_types {
     ek_dtype compute, param, embedding, norm, softmax, rotary, router;
-    ek_dtype residual; /**< of the layer's input and of x + attention as they are kept for the backward pass */
+    ek_dtype residual; /**< of the layer's input and of x + attention as saved for the backward pass */
 } ek_job_types;
 
 /** Degrees and sizes of the run. */
@@ -108,7 +108,7 @@ typedef struct ek_job_parallel {
     int n_batch_interleave; /**< micro_batch_interleave_num: copies of the batch's half running side by side */
     int n_pieces;           /**< sequence pieces of a micro-batch */
     int chunk_group;        /**< micro-batches that a chunk runs in a row when interleaved; 0: one for each stage */
-    int fine_grain;         /**< fine_grain_interleave as it is in force: 1 is off */
+    int fine_grain;         /**< effective fine_grain_interleave: 1 is off */
     bool sequence_parallel;
     int table_split; /**< ranks the embedding table is cut over: 1, t, t cp */
     int head_split;  /**< ranks the head's matrix and the logits are cut over: 1 or t */
@@ -133,8 +133,8 @@ typedef struct ek_job_states {
     /* Additional memory of FSDP and ZeRO-3, layer by layer. */
     int gathered_ahead;  /**< layers with gathered weights, beyond the running layer */
     int scattered_bytes; /**< bytes an element of one layer's whole gradients takes in the buffers they are reduced
-                              from; 0: none, a gradient is reduced by itself */
-    bool gathered_ends;  /**< weights of the embedding and the head, once gathered, stay so for the step */
+                              from; 0: none, each gradient is reduced separately */
+    bool gathered_ends;  /**< weights of the embedding and the head stay gathered for the step */
     /* Limits of DeepSpeed's stages 2 and 3 in elements instead of layers; 0 elsewhere. */
     double bucket_elements; /**< gradients wait in a buffer of so many until they are reduced, however few there are */
     int n_buckets;          /**< such buffers: two where one is reduced while the other fills */
@@ -147,7 +147,7 @@ typedef struct ek_job_states {
 typedef enum ek_fp8 {
     EK_FP8_NONE,
     EK_FP8_DELAYED,    /**< one scale a tensor, from earlier steps */
-    EK_FP8_TENSORWISE, /**< one scale a tensor, of the tensor itself: its largest value is looked for first */
+    EK_FP8_TENSORWISE, /**< one scale a tensor, from the tensor itself: its largest value is computed first */
     EK_FP8_ROWWISE,
     EK_FP8_BLOCKWISE, /**< also MXFP8 */
 } ek_fp8;
@@ -182,21 +182,21 @@ typedef struct ek_job_run {
     bool overlap_tensor;    /**< collectives of tensor parallel groups overlap the products they feed */
     bool overlap_expert;    /**< all-to-all overlaps other computing */
     bool send_once;         /**< tokens go once to each node, and to the experts' ranks from there (DeepEP) */
-    bool overlap_p2p;       /**< sends and receives beside computing; else they block both stages */
+    bool overlap_p2p;       /**< sends and receives overlap computing; else they block both stages */
     double bucket_bytes;    /**< of gradients in one collective; 0: all at once */
     int reduce_bytes;       /**< bytes an element of a reduced gradient has; 0: as states.gradient */
     ek_launch launch;
     bool fused_optimizer;
     bool offload_optimizer; /**< its states are on the host */
     ek_fp8 fp8;
-    bool fp8_gather;             /**< weights and activations are gathered in 8 bits */
-    bool gathers_once;           /**< a weight's gathering serves all micro-batches, however long memory keeps it */
+    bool fp8_gather;   /**< weights and activations are gathered in 8 bits */
+    bool gathers_once; /**< a weight is gathered once for all micro-batches, independent of its time in memory */
     bool sums_every_micro_batch; /**< gradients are reduced after each micro-batch (ZeRO-2 and -3 with accumulation) */
     bool overlap_tensor_gradients; /**< in the backward pass of a column-cut product its input is gathered again, and
                                         its input's gradient exchanged, during the products of the gradients */
     bool overlap_shared;           /**< only all-to-all overlaps the products of the shared experts */
     bool overlap_p2p_interleaved;  /**< overlap_p2p is true where a stage has several chunks and only there (Megatron);
-                                        it is set anew where a plan changes the chunks */
+                                        it is set again where a plan changes the chunks */
     bool context_uneven;           /**< each context rank has neighbouring tokens, so that with a causal mask the last
                                         one attends to all and is the slowest */
     bool p2p_scattered;       /**< tensor parallel ranks send a part of an activation each, and gather it afterwards */
@@ -210,8 +210,8 @@ typedef struct ek_job_run {
     bool full_batch; /**< each device reads the data of all data-parallel ranks and uses its own part (MindFormers) */
     int n_columns;   /**< inputs of a sequence, where the file names them, up to EK_MAX_JOB_INPUTS (input_columns) */
     int n_inputs;    /**< inputs with a cut over devices in the file (dataset_strategy); 0: not set */
-    /** [n_inputs][axes of the input] parts of each axis; 0: no such axis, -1: as many as data-parallel ranks, whatever
-     *  their number (an alias). */
+    /** [n_inputs][axes of the input] parts of each axis; 0: no such axis, -1: as many as data-parallel ranks (an
+     *  alias). */
     int input_cut[EK_MAX_JOB_INPUTS][EK_MAX_INPUT_AXES];
 } ek_job_run;
 
@@ -233,25 +233,25 @@ extern const char *const *const ek_allocation_name; /**< whole, blocks, pages, c
 /** Behaviour of the framework that cannot be derived. Each rule has a default (ek_rules_default) and a name for `--rule
  *  NAME=VALUE` and calibration. */
 typedef struct ek_rules {
-    ek_gather weight_gather;   /**< gathered weights live for the step, for their layer's pass, or there are none */
-    bool gather_after_cast;    /**< gathered in compute type instead of the stored one */
-    bool regather;             /**< of a gathered activation only the rank's own part is kept; backward gathers again */
-    bool token_order_copy;     /**< the attention's output is copied into token order and both are kept */
-    bool cast_weight_kept;     /**< the weight in compute type stays from forward to backward */
-    int statistics_width;      /**< fp32 columns that flash attention keeps of each of max and sum, per head and token;
-                                    0: one column in all, the logarithm of the sum of exponentials (4 bytes) */
-    int norm_statistics_bytes; /**< kept per token of each norm */
-    int loss_buffers;          /**< fp32 tensors of the logits' size alive at once in the loss */
-    bool one_hot_kept;         /**< the one-hot labels are kept for the backward pass */
-    bool loss_fused;           /**< the loss is one kernel, which leaves one fp32 tensor of the logits' size */
-    bool loss_in_place;        /**< it writes the logits' gradient over the logits and leaves nothing else */
-    bool mask_per_micro_batch; /**< without a compressed mask each micro-batch has its own */
+    ek_gather weight_gather; /**< gathered weights live for the step, for their layer's pass, or there are none */
+    bool gather_after_cast;  /**< gathered in compute type instead of the stored one */
+    bool regather;           /**< of a gathered activation only the rank's own part is saved; backward gathers again */
+    bool token_order_copy;   /**< the attention's output is copied into token order and both are saved */
+    bool cast_weight_kept;   /**< the weight in compute type stays from forward to backward */
+    int statistics_width;    /**< fp32 columns that flash attention keeps of each of max and sum, per head and token;
+                                  0: one column in all, the logarithm of the sum of exponentials (4 bytes) */
+    int norm_statistics_bytes;  /**< saved per token of each norm */
+    int loss_buffers;           /**< fp32 tensors of the logits' size alive at once in the loss */
+    bool one_hot_kept;          /**< the one-hot labels are saved for the backward pass */
+    bool loss_fused;            /**< the loss is one kernel, which leaves one fp32 tensor of the logits' size */
+    bool loss_in_place;         /**< it writes the logits' gradient over the logits and keeps nothing else */
+    bool mask_per_micro_batch;  /**< without a compressed mask each micro-batch has its own */
     bool weight_gradient_fused; /**< added to the gradient buffer inside the matmul, without a separate tensor */
     bool gradient_cast_fused;   /**< a weight's gradient is cast while it is added to the buffer: no copy in its type */
-    bool dummy_gradients;       /**< of weights added in the matmul: for each shape, one tensor that stays and is no
-                                     gradient, to hand to autograd (TransformerEngine's get_dummy_wgrad) */
-    bool gather_buffer;         /**< the head's input, gathered over tensor ranks, lies in one buffer that stays
-                                     (Megatron's global memory buffer) */
+    bool dummy_gradients;       /**< of weights added in the matmul: for each shape, one permanent tensor that is not a
+                                     gradient, for autograd (TransformerEngine's get_dummy_wgrad) */
+    bool gather_buffer; /**< the head's input, gathered over tensor ranks, is in one permanent buffer (Megatron's global
+                             memory buffer) */
     int fp8_copies;  /**< 8-bit copies of a weight with 8-bit products: as stored and transposed (2), or as stored (1);
                           they stay (TransformerEngine) */
     int p2p_buffers; /**< receive buffers of a neighbour's activation, beyond the one in use */
@@ -327,7 +327,7 @@ typedef struct ek_job {
      *  its select and comm lists are the largest of the patterns'. */
     ek_plan plan;
     const ek_schedule *schedule;
-    int full_group; /**< layers recomputed whole that keep one input together; 1 but for Megatron's uniform method */
+    int full_group; /**< wholly recomputed layers that share one saved input; 1 except for Megatron's uniform method */
     int n_patterns;
     ek_pattern *pattern; /**< [n_patterns] */
     double limit_mb;     /**< of the framework's pool on a device; 0: not set */
@@ -389,7 +389,7 @@ typedef enum ek_job_part {
 
 /**
  * Read one part of a job from a file that ek_job_read() takes. Of a training YAML of MindFormers only the keys of that
- * part are looked at, so the file may lack the others or have them wrong, and is not checked as a whole; shapes must be
+ * part are read, so the file may lack the others or have wrong ones, and is not checked as a whole; shapes must be
  * stated there. A file of any other kind is read whole, as ek_job_read() does without overrides; a config.json, which
  * only the shapes' widths and the layers are in, has `no_layout` set.
  *
@@ -412,7 +412,7 @@ ek_status ek_job_copy(const ek_job *from, ek_job *to, ek_error *err);
 /** Free its contents and zero it. Accepts a zeroed struct. */
 void ek_job_clear(ek_job *job);
 
-/** Settings of a plan that go into a job's file. All borrowed. */
+/** Settings of a plan for a job's file. All borrowed. */
 typedef struct ek_job_change {
     const ek_plan *plan;         /**< every layer of the job placed once; may have another number of chunks */
     const ek_schedule *schedule; /**< for the plan's chunks; NULL: the job's */
@@ -420,7 +420,7 @@ typedef struct ek_job_change {
 } ek_job_change;
 
 /**
- * The job as it is once ek_train_apply() (or an emitter) has put a plan's settings into its file: every pattern of
+ * The job after ek_train_apply() (or an emitter) has written a plan's settings into its file: every pattern of
  * select_recompute gets the plan's list, so does every one of select_comm_recompute, and the framework's usual patterns
  * are used where there are none. Predictions for this job are those of the file with these settings.
  *

@@ -36,7 +36,7 @@ enum {
 /** Cost of one layer (embedding, one decoder layer, or head and loss) for one micro-batch on one device. */
 typedef struct ek_layer {
     char name[EK_NAME_SIZE];
-    int n_layers;                         /**< how many of them follow one another */
+    int n_layers;                         /**< number of consecutive layers of the kind */
     double forward_time;                  /**< one layer, one micro-batch */
     double backward_time[EK_N_RECOMPUTE]; /**< including recomputation */
     double weight_time;                   /**< the part of each backward_time that is the gradient of the weights:
@@ -54,7 +54,7 @@ typedef struct ek_residual {
     double predicted_mb; /**< by the layers' values; as the original: before they are cut */
 } ek_residual;
 
-/** Where the memory figures come from; n_residuals = 0 when a layer file stated them. */
+/** Source of the memory figures; n_residuals = 0 when a layer file stated them. */
 typedef struct ek_memory_fit {
     double condition;    /**< 2-norm condition number of the system solved; 0 when there was none */
     bool const_modelled; /**< false: too few stages were given to separate the constant part */
@@ -78,7 +78,7 @@ typedef struct ek_layers {
     ek_memory_fit fit;
 } ek_layers;
 
-/** Times given apart from a file (`--time head=0.1,body=3.1,tail=3.5`); a missing one is NAN. */
+/** Times given separately from a file (`--time head=0.1,body=3.1,tail=3.5`); a missing one is NAN. */
 typedef struct ek_times {
     double head, body, tail;
 } ek_times;

@@ -67,13 +67,13 @@ typedef struct ek_layout_range {
     int least, most;
 } ek_layout_range;
 
-/** How far a search is. */
+/** Progress of a search. */
 typedef struct ek_layout_progress {
     double seconds;
     long n_bounded, n_left; /**< layouts bounded; those that may still be among the best */
     long n_balanced;
     double best_seconds; /**< step; INFINITY while there is none */
-    double gap;          /**< how much shorter a step could still be, as a share of the k-th best; 1: not known */
+    double gap;          /**< possible further gain of a step, as a share of the k-th best; 1: not known */
 } ek_layout_progress;
 
 enum { EK_MAX_LAYOUT_SCHEDULES = 16 };
@@ -91,8 +91,8 @@ typedef struct ek_layout_options {
     void (*progress)(void *user, const ek_layout_progress *progress); /**< a few times a second; NULL */
     void *user;
     const ek_interrupt *interrupt; /**< ends the search, with the best plans so far; may be NULL */
-    /** The job as its file has it, where the one that is searched has other patterns to recompute
-     *  (ek_layout_offer_sets()): settings and `today` are of this one. NULL: it is the one that is searched. */
+    /** The job of the file, where the searched one has other patterns to recompute (ek_layout_offer_sets()): settings
+     *  and `today` are of this one. NULL: the searched one. */
     const ek_job *file;
     const ek_team *team; /**< processes that search together, each with the same job, device and options; NULL: none */
     const ek_listener *listener; /**< of a team: warned about lost processes; may be NULL */
@@ -106,7 +106,7 @@ void ek_layout_options_init(ek_layout_options *options);
 typedef enum ek_layout_fate {
     EK_FATE_PLAN,     /**< it is */
     EK_FATE_ILLEGAL,  /**< the framework would not run it */
-    EK_FATE_MEMORY,   /**< does not fit, whatever is recomputed: its least peak is above the limit */
+    EK_FATE_MEMORY,   /**< does not fit with any recomputation: its least peak is above the limit */
     EK_FATE_BOUND,    /**< its bound is above the k-th best step */
     EK_FATE_BALANCED, /**< balanced, and longer than the k-th best */
     EK_FATE_NO_PLAN,  /**< balanced, and no split of the layers fits */
@@ -148,7 +148,7 @@ typedef struct ek_layout_counts {
     int64_t fate[EK_N_LAYOUT_FATES];
     int64_t over_by[4]; /**< of EK_FATE_MEMORY: least peak up to 1.1, 1.5, 2 times the limit, and above */
     /** Of EK_FATE_BOUND: the part of the step that exceeds that of the best plan most, with the layers spread evenly
-     * and nothing recomputed; of many layouts one of each block of neighbours in the space is looked at. Fewer than the
+     * and nothing recomputed; of many layouts one of each block of neighbours in the space is checked. Fewer than the
      *  fate's where the time was over. */
     int64_t bound_by[EK_N_STEP_PARTS];
 } ek_layout_counts;
@@ -166,8 +166,8 @@ typedef struct ek_layout_result {
     double gap;           /**< (best step - lower_bound) / best step; 0: the best plan itself is proved, too */
     bool ended_early;     /**< by the clock or an interrupt */
     ek_layout_counts counts;
-    ek_layout_plan today; /**< the job's own layout and plan as its file has them; job.path NULL: it has none for so
-                               many devices */
+    ek_layout_plan today; /**< the job's own layout and plan as its file has them; job.path NULL: it has none for this
+                               number of devices */
     long n_points;
     /** [n_points] layouts in the order of the space: all with a plan, all with bounds that no other layout dominates,
      *  and a sample of the rest, about EK_MOST_LAYOUT_POINTS in total: of each small cell of step and memory the layout
@@ -212,9 +212,9 @@ void ek_layout_result_clear(ek_layout_result *result);
 ek_status ek_layout_offer_sets(const ek_job *job, const ek_device *device, ek_job *out, ek_error *err);
 
 /**
- * The best plan of one layout: with one chunk a stage, by 1F1B or GPipe, balanced exactly; else the best that a fixed
- * number of steps of annealing finds, and none where these find none, though ek_layout_search(), which goes on from
- * there, may.
+ * The best plan of one layout: with one chunk a stage, by 1F1B or GPipe, balanced exactly; else the best of a fixed
+ * number of annealing steps, and none where these find none; ek_layout_search(), which continues from there, may still
+ * find one.
  *
  * @param out  job.path NULL where no plan that fits was found; ek_layout_plan_clear() frees it; untouched on failure
  * @return EK_OK; EK_ERR_INPUT where the framework does not allow it or the device lacks a figure; EK_ERR_SYSTEM where
@@ -231,7 +231,7 @@ typedef struct ek_layout_bound {
     double peak_mb; /**< no plan needs less */
 } ek_layout_bound;
 /**
- * True bounds of one layout by itself, as the search has them: step and memory that no plan of it is below.
+ * True bounds of one layout, as in the search: no plan of it has a shorter step or less memory.
  *
  * @return EK_OK; EK_ERR_INPUT where the framework does not allow it or the device lacks a figure; EK_ERR_MEMORY. Cost:
  *         the prices of the layers, O(operators), and with several chunks linear programs over the stages, and a

@@ -13,9 +13,9 @@
 
 EK_BEGIN_DECLS
 
-/* ---- why a layout is longer ---- */
+/* ---- differences of layouts ---- */
 
-/** How much longer one step is than another. */
+/** The difference of two steps. */
 typedef struct ek_layout_difference {
     double seconds;               /**< a - b */
     double share;                 /**< of b's step: 0.061 is 6.1 % longer */
@@ -36,8 +36,8 @@ const char *ek_layout_difference_words(const ek_layout_difference *difference, c
 /** Result for a requested layout. */
 typedef enum ek_layout_verdict {
     EK_VERDICT_PLAN,    /**< it has a plan */
-    EK_VERDICT_ILLEGAL, /**< the framework would not run it, `why` */
-    EK_VERDICT_MEMORY,  /**< nothing of it fits, whatever is recomputed */
+    EK_VERDICT_ILLEGAL, /**< the framework does not run it; the reason is in `why` */
+    EK_VERDICT_MEMORY,  /**< no plan of it fits with any recomputation */
     EK_VERDICT_OPEN,    /**< the time was over before a plan was found */
 } ek_layout_verdict;
 enum { EK_N_LAYOUT_VERDICTS = 4 };
@@ -57,8 +57,8 @@ typedef struct ek_layout_explanation {
 } ek_layout_explanation;
 
 /**
- * Why a layout is not the best. Axes that are not fixed are searched, so that the best layout with the fixed ones is
- * compared: `options` are ek_layout_search()'s, with the requested axes as their ranges.
+ * Explain why a layout is not the best. Axes that are not fixed are searched, so that the best layout with the fixed
+ * ones is compared: `options` are ek_layout_search()'s, with the requested axes as their ranges.
  *
  * @param against  a plan to compare with, the best one; NULL: none
  * @param out      ek_layout_explanation_clear() frees it; untouched on failure. Borrows job and device
@@ -79,7 +79,7 @@ void ek_layout_explanation_clear(ek_layout_explanation *explanation);
  * The standard error of differences of plans' steps. The errors of a device's constants are the same for all layouts,
  * so that equal parts of two steps cancel:
  *     error = min(step_a, step_b) sqrt(sum over constants (move_a - move_b)^2 + (rest_a + rest_b) apart^2)
- * move: by how much a standard error of the constant moves the step's logarithm; rest: the variance of the step
+ * move: change of the step's logarithm by one standard error of the constant; rest: the variance of the step
  * (ek_step.standard_error) beyond the sum of move^2; apart: the half sum over parts of |share_a - share_b| of the step.
  * At least EK_LAYOUT_LEAST_ERROR of the step.
  *
@@ -313,7 +313,7 @@ typedef struct ek_layout_way {
 /**
  * The changes that lead from today's job to a plan, each the one after which the step is shortest among those that fit
  * (where none fits, the peak smallest). Layers and recomputation stay as close to today's as possible until they are
- * changed: layers are spread evenly where stages or chunks change, as large a share of each chunk is recomputed. Each
+ * changed: layers are spread evenly where stages or chunks change, and the same share of each chunk is recomputed. Each
  * state is priced by ek_cost_step() and ek_memory_predict(); the last is the plan. Where no single change shortens the
  * step by 0.05 %, the best of two or three together is taken, and where those do not either, all remaining changes are
  * one.

@@ -16,7 +16,7 @@ EK_BEGIN_DECLS
 typedef struct ek_layout_front {
     long n;
     long *at;     /**< [n] of ek_layout_result.point */
-    bool *proved; /**< [n] no layout at all has a plan with a shorter step and less memory, by the bounds */
+    bool *proved; /**< [n] by the bounds, no layout has a plan with a shorter step and less memory */
 } ek_layout_front;
 
 /**

@@ -30,7 +30,7 @@ typedef struct ek_layout_report {
     int n_warnings;
     const ek_error *warning; /**< [n_warnings] of the readers */
     bool verdict_only;       /**< text: one line */
-    bool color;              /**< ANSI colours, for a terminal that wants them */
+    bool color;              /**< ANSI colours, for a terminal that supports them */
     ek_plot plot;            /**< text: the steps of the plans as bars, and the pipeline of `run` */
     const ek_step_run *run;  /**< the first plan's step, block by block; NULL: its pipeline is not drawn */
 } ek_layout_report;

@@ -20,9 +20,9 @@ EK_BEGIN_DECLS
 /** Kinds of bytes alive at a stage's peak. */
 typedef enum ek_memory_part {
     EK_PART_PARAMETERS,  /**< weights, and gathered ones that live for the whole step */
-    EK_PART_GRADIENTS,   /**< buffers that gradients are summed in, and gradients of weights kept to the end */
+    EK_PART_GRADIENTS,   /**< buffers that gradients are summed in, and gradients of weights stored to the end */
     EK_PART_OPTIMIZER,   /**< states and master weights */
-    EK_PART_ACTIVATIONS, /**< kept for backward passes */
+    EK_PART_ACTIVATIONS, /**< saved for backward passes */
     EK_PART_TRANSIENT,   /**< of the operator that runs at the peak, and its surroundings: recomputed tensors,
                               gradients of activations, cast and gathered weights */
     EK_PART_OTHER,       /**< constants, masks, workspace */
@@ -57,11 +57,11 @@ typedef struct ek_memory_stage {
     ek_memory_tensor top[EK_N_TOP]; /**< the largest by bytes times count */
 } ek_memory_stage;
 
-/** One kind of layer of a stage's model, as it is kept. */
+/** Memory of one kind of layer of a stage's model. */
 typedef struct ek_memory_layer {
     char name[EK_NAME_SIZE];           /**< "decoder", "decoder with experts", "prediction" */
     int64_t parameter_bytes;           /**< static bytes of one layer */
-    int64_t kept[EK_N_RECOMPUTE];      /**< bytes kept for one micro-batch, by kind, with the job's patterns */
+    int64_t kept[EK_N_RECOMPUTE];      /**< bytes saved for one micro-batch, by kind, with the job's patterns */
     int64_t transient[EK_N_RECOMPUTE]; /**< the most that its backward pass holds in addition to the tensors saved at
                                             its start */
 } ek_memory_layer;
@@ -182,7 +182,7 @@ typedef struct ek_mitigation {
     int effort; /**< effort of the change: 0 a switch, 1 other lists or another split of the layers, 2 another schedule
                      or micro-batch, 3 other degrees, 4 cutting sequences that are not long */
     /** Where it makes room and the job recomputes: the setting with the lists of the least recomputation that then
-     * fits, to paste; empty where that is no less, or was not looked for. */
+     * fits, to paste; empty where that is not less, or was not searched. */
     char relieved[4096];
     double relieved_change, relieved_mb; /**< as step_change and after_mb, with these lists too; NAN without them */
 } ek_mitigation;
@@ -230,14 +230,14 @@ ek_status ek_memory_measures_to_fit(const ek_job *job, const struct ek_device *d
 /**
  * The shortest backward passes that memory admits with the layers where they are: for each stage, of two kinds of
  * recomputation at a time (the first k layers of one, the others of the other kind) the least k with which
- * ek_memory_predict() of the job with that plan (ek_job_with()) keeps the limit, by bisection; of all pairs the one
+ * ek_memory_predict() of the job with that plan (ek_job_with()) is within the limit, by bisection; of all pairs the one
  * with the shortest time. The optimum of the relaxed problem (one memory limit, one number of layers) has two kinds. A
  * stage's chunks take k from the first on. Where a framework takes one rule for all chunks (Megatron), or stages share
  * chunks, all stages have the same k.
  *
  * @param change  its plan places the layers, in its schedule and with its micro-batches; its lists are not read
  * @param layers  backward times by kind, and the available kinds
- * @param plan    out: the plan, ek_plan_clear() frees it; empty when no recomputation keeps the limit
+ * @param plan    out: the plan, ek_plan_clear() frees it; empty when no recomputation is within the limit
  * @param peak_mb out: its largest actual peak; NAN when empty
  * @return EK_OK; EK_ERR_INPUT for a model that ek_layers_check() refuses; EK_ERR_MEMORY. Cost: at most
  *         9 (log2(layers of a stage) + 3) + 1 ek_memory_predict().
@@ -282,8 +282,8 @@ typedef struct ek_memory_fit_result {
 
 /**
  * Fit the few knobs that cannot be derived to measured peaks of some stages, by regularised least squares towards the
- * uncalibrated model, so that two peaks do not make four knobs run wild. How many knobs are fitted follows from the
- * error of leaving each peak out.
+ * uncalibrated model, so that two peaks do not make four knobs run wild. The number of fitted constants follows from
+ * the leave-one-out error of the peaks.
  *
  * @param peaks   [n_peaks], 1 or more
  * @param actual  the peaks are with fragments

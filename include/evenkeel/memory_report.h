@@ -20,21 +20,21 @@ EK_BEGIN_DECLS
 
 enum { EK_MAX_KEPT = 5, EK_MAX_KEPT_PATTERNS = 3 };
 
-/** A tensor that a layer keeps from its forward to its backward pass, where nothing is recomputed. */
+/** A tensor that a layer saves from its forward to its backward pass without recomputation. */
 typedef struct ek_kept_tensor {
     char name[96];
     char maker[96];            /**< path of the operator that makes it; empty: the layer's input */
-    char reader[96];           /**< path of the first operator that it is kept for */
-    int n_readers;             /**< operators that it is kept for */
-    bool for_recompute;        /**< no gradient reads it: it is kept to make something again */
+    char reader[96];           /**< path of the first operator that needs it */
+    int n_readers;             /**< operators that need it */
+    bool for_recompute;        /**< no gradient reads it: it is saved for recomputation */
     int n_dims;                /**< 0: it has no shape worth telling */
     int64_t dim[4];            /**< [n_dims] */
     ek_dtype dtype;            /**< where n_dims > 0 */
     int64_t bytes;             /**< for one micro-batch on one rank */
-    bool kept[EK_N_RECOMPUTE]; /**< still kept by kind, with the job's patterns */
+    bool kept[EK_N_RECOMPUTE]; /**< still saved by kind, with the job's patterns */
     int n_patterns;            /**< that together remove it; 0: none does */
     char pattern[EK_MAX_KEPT_PATTERNS]
-                [96];             /**< naming the operator that makes it, and others it takes, as YAML wants */
+                [96];             /**< naming the operator that makes it, and the others needed, in YAML syntax */
     ek_pattern_kind pattern_kind; /**< SELECT or COMM: the list they go into */
     int64_t
         pattern_saves; /**< saving of a layer with only this pattern: below `bytes` where inputs are saved instead */
@@ -52,7 +52,7 @@ typedef struct ek_kept {
  * The tensors that each kind of layer of a job saves for a micro-batch, and the patterns that remove them.
  *
  * A tensor's pattern is the path of the operator that makes it, with the other operators needed to recompute it; it is
- * offered when trying it shows that the tensor is then no longer kept and the layer keeps fewer bytes as a whole.
+ * offered when a trial shows that the tensor is then no longer saved and the layer saves fewer bytes in total.
  *
  * @param n  out: how many kinds; ek_kept_clear() frees each
  * @return EK_OK or EK_ERR_MEMORY. O(tensors x operators) per kind.
@@ -101,7 +101,7 @@ typedef struct ek_memory_report {
     const ek_memory_assumption *assumption; /**< [n_assumptions] that the verdict hangs on */
     int stage;                              /**< details of this one; -1: of the fullest */
     bool verdict_only;                      /**< text: one line */
-    bool color;                             /**< ANSI colours, for a terminal that wants them */
+    bool color;                             /**< ANSI colours, for a terminal that supports them */
 } ek_memory_report;
 
 /** Rules of a framework's predictions: name, value, description, and whether it is derived, documented or assumed;

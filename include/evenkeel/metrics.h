@@ -11,7 +11,7 @@
 
 EK_BEGIN_DECLS
 
-/** How much of the attention's score matrix counts. */
+/** The counted part of the attention's score matrix. */
 typedef enum ek_attention_count {
     EK_ATTENTION_CAUSAL, /**< half of it: the work of a causal model. The default */
     EK_ATTENTION_FULL,   /**< all of it, as Megatron's own formula */
@@ -65,7 +65,7 @@ extern const char *const *const ek_flops_source_name; /**< "unknown", "counted",
 /** Known figures of a run; NAN, 0 and NULL for unknown ones. */
 typedef struct ek_metrics_input {
     const ek_job *job;       /**< NULL: no shapes; the needed ones may be given below */
-    const ek_device *device; /**< NULL: no peak but the one given */
+    const ek_device *device; /**< NULL: only a given peak */
     double peak_tflops;      /**< of a device, 10^12 FLOP/s; wins over `device`; 0: the device's */
     ek_attention_count attention;
     double step_seconds;       /**< or one of the two rates */

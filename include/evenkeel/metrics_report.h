@@ -22,7 +22,7 @@ typedef struct ek_metrics_report {
     const ek_metrics *metrics;
     const ek_metrics_prediction *predicted; /**< NULL: no job, no device, or not to be predicted */
     const char *not_predicted;              /**< why it is not, where both are known; NULL */
-    const char *source;                     /**< where the measured time or rate comes from: "given", or a file */
+    const char *source;                     /**< source of the measured time or rate: "given", or a file */
     const ek_train_log *log;                /**< with its summary */
     const ek_train_log_summary *summary;
     bool log_batch, log_devices, log_length; /**< these sizes come from the log */

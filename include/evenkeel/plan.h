@@ -72,7 +72,7 @@ ek_chunk_mix ek_plan_mix(const ek_plan *plan, int chunk, int stage);
 int ek_plan_offset(const ek_plan *plan, int n_layers, int chunk, int stage);
 
 /**
- * Does the plan place so many layers, each once, with lists within their chunks?
+ * Does the plan place this number of layers, each once, with lists within their chunks?
  * @return EK_OK; EK_ERR_INPUT naming stage and chunk, or for numbers of stages and chunks outside the limits of
  *         layers.h. O(stages x chunks).
  */

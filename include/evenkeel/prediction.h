@@ -22,7 +22,7 @@ enum { EK_MAX_MEMORY_TIMES = 5 };
  */
 ek_status ek_memory_times(const ek_job *job, const ek_device *device, ek_memory_time *time, int *n, ek_error *err);
 
-/** A prediction with everything that a page shows of it, and the report that points at its parts: it stays where it is.
+/** A prediction with everything that a page shows of it, and the report that points at its parts: it must not move.
  */
 typedef struct ek_prediction {
     ek_memory memory;

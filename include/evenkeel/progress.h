@@ -19,7 +19,7 @@ EK_BEGIN_DECLS
 
 /**
  * Called about ten times a second, by the working thread.
- * @param share  of the part of the work at hand, 0..1; an estimate that may not reach 1
+ * @param share  of the current part of the work, 0..1; an estimate that may not reach 1
  * @param what   the part: "making the order"
  */
 typedef void ek_progress_fn(void *user, double share, const char *what);

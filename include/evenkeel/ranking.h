@@ -23,7 +23,7 @@ typedef struct ek_ranked {
     double smallest_limit_mb; /**< when nothing fits */
 } ek_ranked;
 
-/** A schedule or interleave that was not tried, and why. */
+/** A schedule or interleave that was not tried, with the reason. */
 typedef struct ek_skipped {
     char name[EK_NAME_SIZE];
     char reason[200];
@@ -85,8 +85,8 @@ typedef struct ek_choice {
  *
  * A candidate is a schedule with a number of chunks that it is defined for and that leaves every chunk its least number
  * of layers. The best candidate has the shortest simulated step. When nothing fits under any, the best is the one with
- * the smallest limit that would fit. Ties go to the candidate that was tried first. A candidate whose search fails, and
- * one that comes after `options.interrupt` was set, is listed in `ranking.skipped` with the reason.
+ * the smallest limit that would fit. Ties go to the candidate that was tried first. A candidate with a failed search,
+ * and one after `options.interrupt` was set, is listed in `ranking.skipped` with the reason.
  *
  * @param out  ek_choice_clear() frees it; untouched on failure
  * @return EK_OK, also when no candidate could be tried; EK_ERR_INPUT for a model that ek_layers_check() refuses, and

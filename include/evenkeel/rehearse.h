@@ -24,7 +24,7 @@ EK_BEGIN_DECLS
 /** When a send lets its stage go on. */
 typedef enum ek_rehearse_send {
     EK_SEND_NONBLOCKING, /**< at once: receives are posted ahead */
-    EK_SEND_RENDEZVOUS,  /**< when the receiver has come to its receive, which it posts when the block needs it */
+    EK_SEND_RENDEZVOUS,  /**< when the receiver has reached its receive, which it posts when the block needs it */
 } ek_rehearse_send;
 enum { EK_N_REHEARSE_SENDS = 2 };
 extern const char *const *const ek_rehearse_send_name; /**< nonblocking, rendezvous */
@@ -153,7 +153,7 @@ typedef struct ek_rehearse_play {
  * Simulate a rehearsal without sending anything: does it complete, and when does each action run?
  *
  * Every stage receives, computes and sends block after block. A message takes its edge's time; with EK_SEND_RENDEZVOUS
- * it begins when both stages are there, and keeps both until it has ended. Since each receive is of one message by its
+ * it begins when both stages have arrived, and occupies both until its end. Since each receive is of one message by its
  * tag, the result does not depend on which message is first. Without swapped blocks and with EK_SEND_NONBLOCKING the
  * times are those of ek_simulate().
  *
@@ -218,7 +218,7 @@ typedef struct ek_rehearse_transfers {
     double mean, least; /**< seconds of the timed ones; NAN where there is none */
 } ek_rehearse_transfers;
 
-/** A rehearsal: measured beside predicted. */
+/** A rehearsal: measured and predicted times. */
 struct ek_rehearse_result {
     const ek_rehearsal *rehearsal; /**< borrowed */
     const char *schedule;          /**< its name, borrowed */
@@ -245,7 +245,7 @@ struct ek_rehearse_result {
     char swapped[256];  /**< the swapped blocks; "" */
 };
 
-/** The sentence of a cycle of waits: of more than six the first three and the last two, and how many more there are.
+/** The sentence of a cycle of waits: of more than six the first three and the last two, and the number of the others.
  *  @param cycle [n] @param machine the one of a process, for each wait; NULL @param text out: [size]. O(n). */
 void ek_rehearse_cycle_text(const ek_rehearsal *rehearsal, const ek_rehearse_wait *cycle, int n,
                             const char *(*machine)(int process), char *text, size_t size);

@@ -46,7 +46,7 @@ typedef struct ek_report {
     const ek_ranking *ranking; /**< the candidates of the answer, or NULL */
     const char *memory_unit;   /**< of all memory, for pictures; NULL: MB */
     bool list;                 /**< print cases as a list even when there is one */
-    bool color;                /**< ANSI colours, for a terminal that wants them */
+    bool color;                /**< ANSI colours, for a terminal that supports them */
     const char *measured;      /**< chrome: the source of its times; NULL: simulated */
     ek_plot plot;              /**< text: the timeline of each case below its table */
 } ek_report;

@@ -74,13 +74,13 @@ void ek_run_evidence_clear(ek_run_evidence *evidence);
 bool ek_run_is_trace(const char *path);
 
 /**
- * A measured run beside an estimate: the step of a profiler's trace or of a training log, whichever `path` is.
+ * Compare a measured run with an estimate: the step of a profiler's trace or of a training log, by the kind of `path`.
  *
  * @param path      a training log ("-": standard input), or a file or folder of traces
- * @param how       for traces; NULL: as usual
+ * @param how       for traces; NULL: defaults
  * @param listener  receives warnings of the readers; may be NULL
- * @return as ek_estimate_against_log(), ek_estimate_against_trace() and the readers; EK_ERR_INPUT where nothing is
- *         there. Cost: that of the reader.
+ * @return as ek_estimate_against_log(), ek_estimate_against_trace() and the readers; EK_ERR_INPUT for an empty one.
+ *   Cost: that of the reader.
  */
 ek_status ek_run_against(const ek_estimate *estimate, const char *path, const ek_trace_options *how,
                          const ek_listener *listener, ek_against *out, ek_error *err);

@@ -36,7 +36,7 @@ typedef struct ek_run_file {
     bool found; /**< in a folder; else it was named */
 } ek_run_file;
 
-/** The files of a run. Zeroed to begin with, but for `models`. */
+/** The files of a run. Zeroed at first, except `models`. */
 typedef struct ek_run_files {
     int n;
     ek_run_file *file;     /**< [n], at most EK_MAX_RUN_FILES, in the order they were added; within a folder by name */

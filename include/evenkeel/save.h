@@ -24,7 +24,7 @@ typedef struct ek_save ek_save;
 
 /** Options of a new file. Zeroed: only its owner has access. */
 typedef struct ek_save_options {
-    unsigned mode;    /**< permission bits where no file is there yet, without those of the umask; 0: 0600 */
+    unsigned mode;    /**< permission bits of a new file, without those of the umask; 0: 0600 */
     const char *like; /**< take mode, owner and group of this file; NULL: of the file that is replaced */
     bool temporary;   /**< it is one for ek_temporaries_remove() in its place, too, until ek_temporary_remove() */
     bool executable;  /**< for whoever may read it */
@@ -42,7 +42,7 @@ ek_status ek_save_begin(const char *path, const ek_save_options *options, ek_sav
 /** Where to write; not to be closed. */
 FILE *ek_save_stream(const ek_save *save);
 /**
- * Put the file in its place, and free `save`. An error leaves `path` as it was.
+ * Move the file to its place, and free `save`. An error leaves `path` unchanged.
  * @return EK_OK, EK_ERR_SYSTEM. O(bytes) until they are on the disk.
  */
 ek_status ek_save_finish(ek_save *save, ek_error *err);

@@ -51,7 +51,7 @@ typedef struct ek_profile {
 /** Which kind of order a schedule has. */
 typedef enum ek_schedule_family {
     EK_SCHEDULE_OTHER,
-    EK_SCHEDULE_1F1B,        /**< one chunk a stage: forward and backward in turns after a warm-up of p - s - 1 */
+    EK_SCHEDULE_1F1B,        /**< one chunk a stage: forward and backward alternate after a warm-up of p - s - 1 */
     EK_SCHEDULE_INTERLEAVED, /**< 1F1B over several chunks a stage, Megatron-LM's */
     EK_SCHEDULE_SEQUENCE,    /**< 1F1B over pieces of sequences */
     EK_SCHEDULE_GPIPE,       /**< all forward, then all backward */
@@ -104,7 +104,7 @@ static inline bool ek_schedule_is_interleaved(const ek_schedule *schedule)
 /** The limit of live activations a schedule's order is made for when none is given; 0 when it has none. */
 double ek_schedule_activation_limit(const ek_schedule *schedule, int n_stages);
 
-/** By name; NULL for one it does not know, and for NULL. O(schedules). */
+/** By name; NULL for an unknown name, and for NULL. O(schedules). */
 const ek_schedule *ek_schedule_find(const char *name);
 
 /** The first of the list in a family with a placement; NULL: none. O(schedules). */

@@ -23,16 +23,16 @@ enum { EK_SERVE_TOKEN_SIZE = 33 };
 
 typedef struct ek_serve_options {
     int port; /**< 0: any that is free */
-    /** Of the page and its run while there is no document yet. */
+    /** Name of the page and its run while there is no document yet. */
     const char *title, *name;
     const char *lang; /**< that the page begins in, as ek_view.lang; NULL */
     /** A second run, which the first is compared with: borrowed until ek_server_stop(). NULL: none. */
     ek_trace_index *against;
     const char *against_name;
     /** The document that a page requests, once it is ready: JSON from ek_view_write_json() with `served`. Called by
-     *  several threads at a time; returns false while it is being made, else fills text and size, which stay as they
-     *  are until ek_server_stop(). A text of NULL: it could not be made, and the timeline with a note replaces it. NULL
-     *  instead of a function: only the timeline is served. */
+     *  several threads at a time; returns false while it is being made, else fills text and size, which stay valid and
+     *  unchanged until ek_server_stop(). A text of NULL: it could not be made, and the timeline with a note replaces
+     *  it. NULL instead of a function: only the timeline is served. */
     bool (*document)(void *user, const char **text, size_t *size);
     void *user;
 } ek_serve_options;

@@ -40,9 +40,9 @@ typedef struct ek_order ek_order;
  * @param profile  input of an order that depends on times and memory (`arrange`); other schedules read only
  *                 weight_share. Borrowed for the call. NULL: equal chunks with F = B = W = activation = 1/v, no
  *                 transfers, weight_share EK_WEIGHT_SHARE and a limit of ek_schedule_activation_limit()
- * @return EK_OK; EK_ERR_INPUT for a schedule that is NULL, as ek_schedule_find() gives for a name it does not know, a
- *         shape outside the limits, an order that deadlocks (the message names the stages
- *         that wait for one another) or one that does not run each block once; EK_ERR_MEMORY. O(blocks) time and
+ * @return EK_OK; EK_ERR_INPUT for a schedule that is NULL, as ek_schedule_find() returns for an unknown name, a shape
+ *         outside the limits, an order that deadlocks (the message names the stages that wait for one another) or one
+ *         that does not run each block once; EK_ERR_MEMORY. O(blocks) time and
  * memory.
  */
 ek_status ek_order_new_for(const ek_schedule *schedule, const ek_shape *shape, const ek_profile *profile,
@@ -75,7 +75,7 @@ ek_status ek_order_scale_micro_batches(ek_order *order, const double *factor, ek
 
 /**
  * Stages of different speed: every block on stage s takes slowdown[s] times its duration (1 / the stage's speed).
- * Memory and transfers stay as they are. To be called before threads share the order.
+ * Memory and transfers are unchanged. To be called before threads share the order.
  *
  * @param slowdown  [n_stages], 1e-9 to 1e9; copied. NULL: all 1 again
  * @return EK_OK; EK_ERR_INPUT, also where micro-batches run both ways and stages s and p-1-s, which hold the same

@@ -19,7 +19,7 @@ typedef struct ek_strategy {
     int show;                    /**< 0 or 1; 1 when not given */
     int n_micro_batches;         /**< 0 when not given */
     int less_memory;             /**< 0 or 1; -1 when not given */
-    const ek_schedule *schedule; /**< that the JSON form names beside the plan, or of a training YAML; NULL when
+    const ek_schedule *schedule; /**< that the JSON form names with the plan, or of a training YAML; NULL when
                                       not given */
     int n_pieces;                /**< sequence pieces of a micro-batch, likewise; 0 when not given */
     ek_plan plan;

@@ -23,7 +23,7 @@ typedef struct ek_sweep_row {
     ek_balance_status status;
     int peak_stage;
     int n_micro_batches;  /**< of the step */
-    char impossible[200]; /**< why the value was not searched; empty when it was */
+    char impossible[200]; /**< the reason why the value was not searched; empty when it was */
 } ek_sweep_row;
 
 /** The swept quantity. */
@@ -51,7 +51,7 @@ typedef enum ek_swept {
 } ek_swept;
 enum { EK_N_SWEPT = 5, EK_MAX_SWEEP_VALUES = 200 };
 
-/** A quantity and the values it may have. */
+/** A quantity and its allowed values. */
 typedef struct ek_swept_quantity {
     ek_sweep_key key;
     const char *one;    /**< singular of a title that counts: "stage"; NULL where the title has none */
@@ -79,7 +79,7 @@ typedef struct ek_sweep_input {
     ek_balance_options options;
     const ek_balance_lists *lists; /**< called from several threads at once; NULL: the options hold for every value */
     const ek_listener *listener; /**< warned as ek_layers_split_sequence() warns, and of lost processes; may be NULL */
-    /** Called several times a second from the calling thread: so many of the values are done. May be NULL. */
+    /** Called several times a second from the calling thread with the number of finished values. May be NULL. */
     void (*progress)(void *user, int done, int n);
     void *user; /**< of `progress` */
     /** Processes that search together, each with the same input: a value is searched by one of them, with all
@@ -95,8 +95,8 @@ typedef struct ek_sweep_input {
  * that holds for a limit holds for the smaller ones. So step times never grow with the limit. Numbers of pieces with
  * pieces that are too short are reduced by ek_sequence_pieces(); equal ones are one row.
  *
- * @param out  ek_sweep_clear() frees it; untouched on failure. A value that cannot be searched, and one that comes
- *             after `options.interrupt` was set, has its reason in `impossible`.
+ * @param out  ek_sweep_clear() frees it; untouched on failure. A value that cannot be searched, and one after
+ *   `options.interrupt` was set, has its reason in `impossible`.
  * @return EK_OK; EK_ERR_INPUT for a model that ek_layers_check() refuses, for values and options outside their range,
  *         values out of order, for pieces without `job` and for layers that cannot be cut into pieces; EK_ERR_SYSTEM
  * when no thread can be started; EK_ERR_MEMORY. Cost: ek_balance_arranged() for every value, at most about

@@ -70,8 +70,8 @@ typedef struct ek_trace_counts {
     int64_t n_odd;         /**< events left out: no or unusable name, time, duration; halves, too */
     int64_t n_unmatched;   /**< of those: begins and ends ("ph" B, E) without their other half */
     int64_t n_negative;    /**< complete events with a negative duration, which is taken as 0 */
-    int64_t n_doubled;    /**< events of the device that are there twice with the same begin and end; they count once */
-    int rank, world_size; /**< from the file itself ("distributedInfo"); EK_TRACE_NO_RANK, 0 */
+    int64_t n_doubled;     /**< events of the device that occur twice with the same begin and end; they count once */
+    int rank, world_size;  /**< from the file itself ("distributedInfo"); EK_TRACE_NO_RANK, 0 */
     int n_processes, n_categories;
     ek_trace_process *process;   /**< [n_processes], by first appearance */
     ek_trace_category *category; /**< [n_categories], by name */
@@ -101,10 +101,10 @@ typedef enum ek_trace_activity {
     EK_TRACE_OPTIMIZER,       /**< with its preparation: clipping and scaling of gradients */
     EK_TRACE_POST,            /**< computing after the optimizer */
     EK_TRACE_OTHER_COMPUTING, /**< of unknown purpose */
-    EK_TRACE_COLLECTIVES,     /**< communication with nothing computed beside it, but the next two */
+    EK_TRACE_COLLECTIVES,     /**< exposed communication, except the next two */
     EK_TRACE_GRADIENTS,       /**< reduction of gradients */
     EK_TRACE_PIPELINE,        /**< sends and receives between stages, with their waiting */
-    EK_TRACE_COPIES,          /**< memory copies with nothing else beside them */
+    EK_TRACE_COPIES,          /**< memory copies without any overlapping work */
     EK_TRACE_DATA,            /**< idle while the host waits for data */
     EK_TRACE_HOST,            /**< idle because the host had not launched the next kernel yet */
     EK_TRACE_IDLE,            /**< idle for another or an unknown reason */
@@ -152,7 +152,7 @@ typedef struct ek_trace_stream_idle {
     int64_t n_events, host_wait, kernel_wait, other, n_host_wait, n_kernel_wait, n_other, n_no_launch;
 } ek_trace_stream_idle;
 
-/** Why the device was idle. */
+/** Reasons why the device was idle. */
 typedef struct ek_trace_idle {
     int64_t n_intervals, host_bound, n_host_bound, device_bound, n_device_bound, unlinked, n_unlinked; /**< Ascend */
     int64_t n_linked_tasks, n_tasks;
@@ -194,7 +194,7 @@ enum { EK_TRACE_MAX_QUEUE_POINTS = 8190 };
 typedef struct ek_trace_queue {
     int64_t n;               /**< launches; 0: none, and all else is 0 */
     int64_t longest;         /**< most that waited at a time */
-    double length;           /**< mean, from the first launch to the last begin; NAN where that is no time */
+    double length;           /**< mean, from the first launch to the last begin; NAN where that is not a time */
     double delay;            /**< mean from a launch to the begin of the launched work, nanoseconds */
     int64_t longest_delay;   /**< 0 where clocks show a begin before its launch */
     int n_lengths, n_delays; /**< at most EK_TRACE_MAX_QUEUE_POINTS */
@@ -240,13 +240,13 @@ typedef struct ek_trace_layers {
     int n;
     ek_trace_layer *layer; /**< [n], in the order of first execution */
     int n_micro_batches;   /**< forward passes of a layer per step; 0 when not known */
-    int n_steps;           /**< steps looked at */
+    int n_steps;           /**< checked steps */
     const char *source;    /**< "task_names", "launch_names", "scope_layer", "modules", "annotations"; NULL without */
     int n_reruns;
     ek_trace_span *rerun; /**< [n_reruns], by start, disjoint: when layers were run again */
     size_t n_members;
     ek_trace_member *member; /**< [n_members], by start, with ek_trace_options.measure: operators of layers, steps or
-                                  not. None of "scope_layer", which knows no operators */
+                                  not. None of "scope_layer", which has no operators */
 } ek_trace_layers;
 
 /** The output of MindFormers' ComputationAnalyzer for the same files (--sapp-compatible). */
@@ -335,7 +335,7 @@ typedef struct ek_trace_shaped {
     const char *shapes;    /**< of the inputs: [[4096, 1024], [1024, 512]]; Ascend: "4096,1024;1024,512" */
     const char *types;     /**< of the inputs: ["float", "float"]; Ascend: DT_BF16;DT_BF16 */
     const char *layout;    /**< strides of the inputs; Ascend: their formats */
-    const char *values;    /**< PyTorch: arguments that are no tensors, by place; Ascend: shapes of the outputs */
+    const char *values;    /**< PyTorch: arguments that are not tensors, by place; Ascend: shapes of the outputs */
     const char *out_types; /**< Ascend: types of the outputs */
     const char *core;      /**< Ascend: the accelerator core; NULL when unknown */
     int64_t count, total, min, max;
@@ -383,13 +383,13 @@ enum { EK_N_EXCHANGES = 4 };
 typedef struct ek_trace_collective {
     const char *name, *group;         /**< full name; group hash or ranks, NULL when not known */
     int64_t start, duration, exposed; /**< exposed: outside computing */
-    int64_t transit; /**< of the duration the transfer itself, the rest waits for other ranks; EK_TRACE_UNKNOWN */
+    int64_t transit; /**< of the duration the transfer itself; the rest is waiting for other ranks; EK_TRACE_UNKNOWN */
     bool at_most;    /**< transit is the shortest duration seen on some ranks of the group: it may hold waiting, too */
     bool p2p;        /**< a transfer between two ranks, as pipelines make them */
     ek_trace_exchange exchange;
     int step;            /**< index in ek_trace_rank.step; -1 outside */
     int sum;             /**< index in ek_trace_communication.sum; -1: of a table */
-    int last;            /**< index of the rank that came last and so made this one wait; -1: not known, or not there */
+    int last;            /**< index of the rank that arrived last and delayed this one; -1: not known, or not there */
     int last_call;       /**< index of the same collective in that rank's list; -1 where `last` is */
     int last_in_group;   /**< its place in the group, from the waits in the trace; -1 */
     int64_t match;       /**< number of the collective, the same on all its ranks; -1: not matched over ranks */
@@ -404,7 +404,7 @@ typedef struct ek_trace_collective {
 typedef struct ek_trace_exposure {
     int64_t exposed;
     int64_t transfer; /**< at most: the time that overlapping could hide */
-    int64_t wait;     /**< at least: for ranks that came later */
+    int64_t wait;     /**< at least: waiting for ranks that arrived later */
     int64_t unknown;  /**< unknown which of the two */
     bool at_most;     /**< not all ranks of a group were there to compare, so the transfer may hold more waiting */
 } ek_trace_exposure;
@@ -547,7 +547,7 @@ typedef struct ek_trace_tracker {
     int64_t never_freed_other_bytes; /**< never freed, without weights and constants */
     int64_t leaked_bytes;            /**< of those: made in a step before the last one */
     double growth_bytes;             /**< of the memory alive at the begin of a step, mean a step; NAN without steps */
-    bool grows;                      /**< it is more at the begin of every step than at that of the one before */
+    bool grows;                      /**< it grows from the begin of each step to that of the next */
     int n_steps, n_sites;
     ek_trace_tracker_step *step; /**< [n_steps], by tick: none unless tasks repeat with the weights they use */
     ek_trace_tracker_site *site; /**< [n_sites], by the largest of live, held and never freed; at most
@@ -700,7 +700,7 @@ typedef struct ek_trace_rank {
     ek_trace_counts counts;
     bool has_device_events;
     ek_trace_breakdown device, device_linked; /**< whole file; linked: launch in the file */
-    ek_trace_breakdown mean;                  /**< over the steps that are no warm-up */
+    ek_trace_breakdown mean;                  /**< over the steps without warm-up */
     ek_trace_idle idle;
     ek_trace_dispatch dispatch;
     ek_trace_queue queue;
@@ -714,7 +714,7 @@ typedef struct ek_trace_rank {
     ek_trace_memory memory;
     ek_trace_work work;
     ek_trace_mark *mark; /**< [n_marks], by start */
-    bool is_part;        /**< of a partial result: its files may lie elsewhere */
+    bool is_part;        /**< of a partial result: its files may be elsewhere */
     struct ek__pool *pool;
 } ek_trace_rank;
 
@@ -743,7 +743,7 @@ typedef struct ek_trace_stage {
     int64_t computing_mean, computing_max, not_overlapped_mean, free_mean, pipeline_wait_mean, step_mean;
 } ek_trace_stage;
 
-/** How often a rank came last to collectives. */
+/** How often a rank arrived last at collectives. */
 typedef struct ek_trace_vote {
     int rank, stage;
     int64_t n_votes, n_shortest;
@@ -754,8 +754,8 @@ typedef struct ek_trace_vote {
 /** A collective with durations compared over its ranks. */
 typedef struct ek_trace_ballot {
     const char *group, *name;
-    int occurrence;        /**< how many of that group and name came before it */
-    int n_ranks, shortest; /**< shortest: the rank that came last */
+    int occurrence;        /**< number of earlier ones of that group and name */
+    int n_ranks, shortest; /**< shortest: the rank that arrived last */
     int64_t shortest_ns, longest_ns;
     double ratio, limit; /**< Dixon's; NAN where that test does not apply */
     int n_votes;         /**< ranks that got a vote */
@@ -767,7 +767,7 @@ typedef struct ek_trace_pair {
     int from, to;               /**< ranks; of exchanges (SendRecv) the lower one first */
     const char *group;          /**< NULL when not known */
     int64_t n;                  /**< transfers seen on both sides */
-    int64_t from_wait, to_wait; /**< how much longer than the other each side took, summed */
+    int64_t from_wait, to_wait; /**< excess of each side over the other, summed */
     int from_at, to_at;         /**< indices in ek_trace_run.rank */
 } ek_trace_pair;
 
@@ -848,7 +848,7 @@ typedef struct ek_trace_cluster_row {
     bool computed; /**< from the ranks' own files, as the vendor's tool would */
 } ek_trace_cluster_row;
 
-/** Something worth doing, or that could not be looked at. */
+/** A recommendation, or a check that was skipped. */
 typedef struct ek_trace_finding {
     const char *id;   /**< "host-bound", "slow-rank", ... (docs/trace.md) */
     int rank, stage;  /**< -1: of the run */
@@ -912,7 +912,7 @@ typedef struct ek_trace_run {
     ek_trace_run_transport *transport; /**< [n_transports], by name */
     ek_trace_run_link *slow_link;      /**< [n_slow_links]: farthest below its mean first */
     int n_matrices;
-    ek_trace_matrix *matrix; /**< [n_matrices]: the one of all groups first */
+    ek_trace_matrix *matrix; /**< [n_matrices]: first that of all groups */
     ek_trace_cluster_row *cluster_row;
     int worst_rank_by_interval; /**< of step_trace_raw; EK_TRACE_NO_RANK */
     int n_databases;            /**< that have no tables of a profiler's export, and are not read */
@@ -931,14 +931,15 @@ typedef struct ek_trace_run {
 typedef struct ek_trace_options {
     int n_threads;        /**< 0: all cores */
     int drop_first_steps; /**< -1: none; 0: warm-up is found; n: this many */
-    bool from_raw_events; /**< leave the Overlap Analysis layer aside */
+    bool from_raw_events; /**< ignore the Overlap Analysis layer */
     int n_micro_batches;  /**< per step; 0: counted */
     int n_head, n_body, n_tail;
     const char *const *head; /**< names of layers: whole path elements or their part after "N-"; none: found */
     const char *const *body, *const *tail;
     int n_receives, n_collectives;
-    const char *const *receive;    /**< names' beginnings that wait for another stage; none: docs/trace.md's list */
-    const char *const *collective; /**< texts in names of GPU kernels that communicate, beside docs/trace.md's list */
+    const char *const *receive; /**< names' beginnings that wait for another stage; none: docs/trace.md's list */
+    const char *const
+        *collective; /**< texts in names of communicating GPU kernels, in addition to docs/trace.md's list */
     bool sapp_compatible;
     bool measure;            /**< keep operators with their shapes, messages of collectives and launches */
     double host_bound_share; /**< 0: 0.10 */
@@ -978,7 +979,7 @@ ek_status ek_trace_part_write(const ek_trace_run *run, const ek_trace_options *o
 /** Free its contents and zero it. Accepts a zeroed struct. */
 void ek_trace_run_clear(ek_trace_run *run);
 
-/** How long a step takes. */
+/** The length of a step. */
 typedef struct ek_trace_step_time {
     int64_t ns;  /**< mean over the steps counted; EK_TRACE_UNKNOWN without one that has a length */
     int n_steps; /**< counted: neither warm-up nor an average; those with device windows where there are some */
@@ -991,7 +992,7 @@ typedef struct ek_trace_step_time {
  *  EK_TRACE_UNKNOWN when unknown. Every command takes the time of a step from these three functions. O(1).
  *  @param begin_to_begin  out: it lasts until the next one begins */
 int64_t ek_trace_step_length(const ek_trace_rank *rank, int index, bool *begin_to_begin);
-/** Mean length of a rank's steps; one without a follower counts as long as the mean of the others at least. O(steps).
+/** Mean length of a rank's steps; one without a follower counts at least as the mean of the others. O(steps).
  */
 ek_trace_step_time ek_trace_rank_step(const ek_trace_rank *rank);
 /** The step of a synchronous job: the longest of its ranks' means. O(steps). */

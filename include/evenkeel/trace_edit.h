@@ -19,7 +19,7 @@
 
 EK_BEGIN_DECLS
 
-/** How far a clock is from that of the first host, and how well that is known. */
+/** Offset of a clock from that of the first host, and its error. */
 typedef struct ek_trace_clock {
     const char *host; /**< NULL: of one rank with an unknown host */
     int n_ranks;
@@ -53,7 +53,7 @@ typedef struct ek_trace_selection {
 typedef struct ek_trace_written {
     int n_ranks;
     int64_t n_read, n_written; /**< events, names of processes among them */
-    int64_t n_events;          /**< of those written, the ones that are no names */
+    int64_t n_events;          /**< written events without those of names */
     int n_problems;            /**< files that were damaged or cut; each was reported to the listener */
 } ek_trace_written;
 
@@ -67,7 +67,7 @@ typedef struct ek_trace_written {
  *
  * @param path  [n_paths] files and folders of one run, as for ek_trace_run_read()
  * @param out   ek_trace_clocks_clear() frees it; untouched on failure
- * @return EK_OK, EK_ERR_INPUT when nothing of a trace is there, EK_ERR_SYSTEM, EK_ERR_MEMORY. O(bytes).
+ * @return EK_OK, EK_ERR_INPUT when there is no trace, EK_ERR_SYSTEM, EK_ERR_MEMORY. O(bytes).
  */
 ek_status ek_trace_clocks_read(const char *const *path, int n_paths, const ek_trace_options *options,
                                const ek_listener *listener, ek_trace_clocks *out, ek_error *err);
@@ -77,8 +77,8 @@ void ek_trace_clocks_clear(ek_trace_clocks *clocks);
 /**
  * Write the selected events as one Chrome trace (a JSON array).
  *
- * A complete event is kept when it overlaps the range; flows and instants when they lie in it; metadata always.
- * With layers, device and scope events are kept if their name, operator or launch belongs to one of them.
+ * A complete event is kept when it overlaps the range; flows and instants when they are in it; metadata always. With
+ * layers, device and scope events are kept if their name, operator or launch belongs to one of them.
  *
  * @param path    [n_paths] files and folders of one run
  * @param clocks  of ek_trace_clocks_read() over the same paths, or NULL: as the files' clocks are

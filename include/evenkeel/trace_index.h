@@ -61,15 +61,15 @@ typedef enum ek_view_type {
 } ek_view_type;
 extern const char *const *const ek_view_type_name;
 
-/** The folder beside traces that index files go into. */
+/** The folder of index files next to traces. */
 #define EK_TRACE_INDEX_FOLDER "evenkeel-index"
 
 typedef struct ek_trace_index ek_trace_index;
 
 typedef struct ek_trace_index_options {
-    const char *folder; /**< where index files go; NULL: a folder beside the traces, or in the user's cache where that
+    const char *folder; /**< where index files go; NULL: a folder next to the traces, or in the user's cache where that
                              cannot be written */
-    bool temporary;     /**< keep nothing: index files are gone when the index is closed */
+    bool temporary;     /**< keep nothing: index files are removed when the index is closed */
     bool fresh;         /**< write it again even where one fits */
     int n_threads;      /**< 0: all cores */
     /** Called now and then, from any thread but never from two at once; NULL without. */

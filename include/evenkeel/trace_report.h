@@ -23,8 +23,8 @@ typedef struct ek_trace_view {
     int rank;         /**< only this one, in full; EK_TRACE_NO_RANK: all */
     const char *step; /**< only this one; NULL: all */
     int top;          /**< rows of a list for people; 0: 10 */
-    bool color;       /**< ANSI colours, for a terminal that wants them */
-    ek_plot plot;     /**< text: where a step goes as bars, of one rank each step */
+    bool color;       /**< ANSI colours, for a terminal that supports them */
+    ek_plot plot;     /**< text: times of a step as bars, of one rank for each step */
 } ek_trace_view;
 
 /** Is the view's rank among the run's? Yes where it names none. O(ranks). */

@@ -20,10 +20,10 @@ EK_BEGIN_DECLS
 
 /* ---- events of traces for a page ---- */
 
-/** Bytes of the files with events that were read of a run, as they lie on the disk. O(files). */
+/** Bytes on disk of the files with events of a run. O(files). */
 int64_t ek_view_event_bytes(const ek_trace_run *run);
 
-/** May a page hold traces of so many bytes? @return EK_OK; EK_ERR_INPUT above EK_VIEW_MAX_TRACE_BYTES, naming the
+/** May a page contain traces of this many bytes? @return EK_OK; EK_ERR_INPUT above EK_VIEW_MAX_TRACE_BYTES, naming the
  *  commands that show them. O(1). */
 ek_status ek_view_check_bytes(int64_t bytes, ek_error *err);
 
@@ -50,14 +50,14 @@ enum { EK_MAX_VIEW_RUNS = EK_MAX_CASES + 2 };
 typedef struct ek_view_reading {
     ek_run_reading run;               /**< of training runs; its files are those of the set */
     const ek_listener *plan_warnings; /**< receives warnings of the readers of plans and models; may be NULL */
-    ek_model_files model; /**< of plans: files that are named for it, else those beside the plans are taken */
-    const char *times;    /**< of that model, as ek_times_parse() takes them; NULL */
+    ek_model_files model;             /**< of plans: files named for it, else those next to the plans */
+    const char *times;                /**< of that model, as ek_times_parse() takes them; NULL */
     ek_case_options plans;
     bool p2p_given; /**< plans.comm has a time that was given; else that of the init file counts */
 } ek_view_reading;
 
-/** Files, and the runs they became. Zeroed to begin with, but for the members below; stays where it is, since its parts
- *  point at one another. */
+/** Files, and the runs they became. Zeroed at first, except the members below; it must not move, since its parts point
+ *  at one another. */
 typedef struct ek_view_files {
     const char *given;     /**< set by the caller: the first path, for the name; NULL: "run" */
     ek_run_files files;    /**< filled by the caller with ek_run_files_add(), `models` set */
@@ -101,7 +101,7 @@ ek_status ek_view_page_write(const char *title, const char *lang, const ek_view_
                              ek_error *err);
 
 /**
- * The page of one set, or of two that are compared: the first run of each beside each other, then the others.
+ * Write the page of one set, or of two that are compared: first the first run of each, then the others.
  * @param title   NULL: the name of the first run
  * @param lang    that the page begins in, as ek_view.lang; NULL
  * @param second  NULL: one set

@@ -94,7 +94,7 @@ typedef struct ek_output {
 EK_OUTPUT_LIST(EK_OUTPUT_OF)
 #undef EK_OUTPUT_OF
 
-/** Is there such a format of the kind? O(formats). */
+/** Does the kind have this format? O(formats). */
 bool ek_can_write(ek_output_kind kind, const char *format);
 
 /**
