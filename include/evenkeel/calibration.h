@@ -108,8 +108,8 @@ typedef struct ek_calibrated_run {
     double left_out;      /**< predicted without the run, NAN: it was not fitted */
     double group_out;     /**< predicted without its group */
     double weight;        /**< in the fit, below 1 for one that is off */
-    bool used, held;      /**< fitted; kept back */
-    char why[200];        /**< neither: why */
+    bool used, held;      /**< fitted; held out */
+    char why[200];        /**< neither: the reason */
 } ek_calibrated_run;
 
 /** Of |predicted / measured - 1|. */
@@ -167,7 +167,7 @@ enum { EK_PROFILE_LEAST_SHAPES = 6 }; /* more than a curve has constants */
 /** A run worth measuring. */
 typedef struct ek_proposed_run {
     char what[200];
-    char from[200];   /**< the measured layout from which it is made by */
+    char from[200];   /**< the measured layout that it is derived from, by */
     char change[320]; /**< these settings of its framework */
     double seconds;   /**< predicted */
     double expected;  /**< standard error of the prediction's logarithm */

@@ -15,7 +15,7 @@ enum { MAX_TURNS = 4 };
 
 static const double LIMIT_TOLERANCE = 1e-9; /* relative: a peak is a sum of many terms */
 
-/* Which plan a schedule is arranged for, apart from the plan itself. */
+/* Inputs of a schedule's arrangement, without the plan. */
 typedef struct pipeline {
     const ek_layers *layers;
     const ek_schedule *schedule;
@@ -236,7 +236,7 @@ static ek_status alternate(const pipeline *on, const ek_order *even, double begi
             return EK_OK;
         }
         ek_order *made = NULL;
-        trial with_made = {result.step_time, turn == 0}; /* where time is over: under the order that it has */
+        trial with_made = {result.step_time, turn == 0}; /* where time is over: under its current order */
         status = order_of(on, &result.plan, even, &made, &with_made, err);
         if (status == EK_ERR_STOPPED) {
             result.status = EK_BALANCE_TIME_LIMIT;
@@ -260,7 +260,7 @@ static ek_status alternate(const pipeline *on, const ek_order *even, double begi
     return EK_OK;
 }
 
-/* The order of the even split and the answer, in turns. The former gets half of the time at most. */
+/* Alternate between the order of the even split and the answer. The former gets half of the time at most. */
 static ek_status balance_in_turns(const pipeline *on, double begin, ek_order **order, ek_balance_result *out,
                                   ek_error *err)
 {

@@ -1,5 +1,5 @@
-/* The balancer's frame: a feasible start or the reason why there is none, a solver on its own thread, and the caller's
- * thread as the clock that reports progress and ends the search in time. */
+/* Runs a search: finds a feasible start or the reason why there is none, runs a solver on its own thread, and reports
+ * progress and ends the search in time from the caller's thread. */
 #include "evenkeel/layers.h"
 
 #include <assert.h>
@@ -13,7 +13,7 @@
 #include "base/error.h"
 #include "base/threads.h"
 
-#define TICK   0.02  /* seconds between looks at the clock */
+#define TICK   0.02  /* seconds between checks of the clock */
 #define REPORT 0.125 /* seconds between progress reports */
 
 const char *const ek__balance_status_name[4] = {"optimal", "feasible", "time_limit", "infeasible"};
@@ -284,7 +284,7 @@ static ek_status search_from(const ek__problem *problem, const ek_balance_option
     return ek__state_to_plan(problem, &search.best, &out->plan, err);
 }
 
-/* The search from a start that fits, or why there is none. */
+/* The search from a feasible start, or the reason why there is none. */
 static ek_status solve(const ek__problem *problem, const ek_balance_options *options, double begin,
                        ek_balance_result *out, ek_error *err)
 {

@@ -1,5 +1,5 @@
 /* Lower bounds from paths that every plan has. The mean bound is a sum; the stage-by-stage bound is a shortest path
- * over (stage, layers placed) with several sums to keep low at once, so it keeps the undominated sums (labels, as in
+ * over (stage, layers placed) that minimises several sums at once, so it keeps the undominated sums (labels, as in
  * multi-criteria shortest paths, Martins 1984). Whole layers make it strong: an average over stages ignores that some
  * stage must have one layer more. */
 #include "balance/bound.h"
@@ -17,7 +17,7 @@ enum { MOST_USES = 3, MOST_PARTIAL = 1 << 21, MOST_COMPARED = 3000 };
 
 /* ---- paths ---- */
 
-/* Length of one path: how often each chunk's blocks count, by kind and cell, and the transfers on it. */
+/* Length of one path: the count of each chunk's blocks, by kind and cell, and the transfers on it. */
 typedef struct path {
     double *weight; /* [n_kinds][n_cells] */
     double transfers;
@@ -274,7 +274,7 @@ typedef struct table {
     labels *labels; /* [n_stages + 1] */
     label *candidate;
     size_t n_candidates, candidate_capacity;
-    bool too_many; /* columns of a stage, or no time for them: given up */
+    bool too_many; /* too many columns of a stage, or no time for them: the search gives up */
 } table;
 
 bool ek__bound_stages_applies(const ek__problem *problem)
@@ -668,7 +668,7 @@ static void merge_candidates(table *t)
     t->n_candidates = kept;
 }
 
-/* Keep the undominated candidates. With one family that is a staircase; with more, each is compared with those kept
+/* Keep the undominated candidates. With one family that is a staircase; with more, each is compared with the kept ones
  * while they are few. */
 static void drop_dominated(table *t)
 {

@@ -1,7 +1,7 @@
 /* Branch and bound over chunks in model order: each node fixes the layers and the recomputation of the next chunk. Its
  * lower bound is the simulated step with every open chunk at its least cost, which is valid because the step time only
- * grows with any block's duration; a node is dropped when its fixed chunks alone exceed a stage's memory. Children are
- * bounded eight at a time. It proves small cases; on large ones it stops at its budget without a proof. */
+ * grows with any block's duration; a node is dropped when its fixed chunks already exceed a stage's memory. Children
+ * are bounded eight at a time. It proves small cases; on large ones it stops at its budget without a proof. */
 #include <assert.h>
 #include <math.h>
 #include <stdlib.h>
@@ -187,7 +187,7 @@ done:
 static void open_all(tree *t)
 {
     const ek__problem *problem = t->problem;
-    /* Each kind of block at its own least: with the backward split, input gradient and weight gradient apart. */
+    /* Each kind of block at its own least: with the backward split, input gradient and weight gradient separately. */
     double forward = INFINITY, backward = INFINITY, weight = INFINITY;
     bool splits = problem->order->n_kinds > 2;
     for (int b = 0; b < problem->layers->n_body; b++) {

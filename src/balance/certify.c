@@ -16,7 +16,7 @@
 #define MOST_LABELS 2000000
 #define FEW_LABELS  50000 /* of three families: beyond, branch and cut is faster */
 #define PASS_SHARE  0.5   /* of the time limit, for the passes of one chunk a stage; */
-#define LONE_SHARE  0.25  /* of the time limit, for branch and cut before a plan is sought otherwise, */
+#define LONE_SHARE  0.25  /* of the time limit, for branch and cut before another search for a plan, */
 #define LONE_MOST   3.0   /* but no more seconds than that */
 #define GRID        2e-4  /* of the step */
 #define COARSE_GRID 5e-4

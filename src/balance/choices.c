@@ -106,7 +106,7 @@ static bool give_up(const listing *l)
     return l->status || l->left < 0 || ek__proof_over(l->search);
 }
 
-/* Hold chunk i at its option beside the chunks before it. */
+/* Add chunk i with its option to the chunks before it. */
 static bool hold(listing *l, int i)
 {
     const ek__problem *problem = l->all->problem;

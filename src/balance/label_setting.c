@@ -8,7 +8,7 @@
  *
  * Between these it follows one micro-batch, so stages up to c are passed once in each direction, those between c and a
  * turn once more for each. The longest such path over all a, b, c, d, d' takes one pass over the stages with a few
- * running maxima; a label holds them for the stages so far, and of labels with as many layers only the undominated are
+ * running maxima; a label holds them for the stages so far, and of labels with equal layers only the undominated are
  * kept (multi-criteria shortest paths, Martins 1984). Where communication takes time, the longest path may turn between
  * neighbours several times; the caller gives such paths, and a label has a sum for each of them. */
 #include "balance/label_setting.h"
@@ -20,7 +20,7 @@
 
 #include "base/error.h"
 
-/* How far the longest path to the stages so far has come. */
+/* State of the longest path through the stages so far. */
 enum {
     PLAIN,    /* each stage once, forward and back: c is still to come */
     OPEN,     /* past c, both turns to come: each stage twice */
@@ -63,7 +63,7 @@ typedef struct labels {
 typedef struct table {
     const ek__label_stages *in;
     int n_stages;
-    double upper; /* plans that take as long as this do not matter */
+    double upper; /* plans that take at least this long are ignored */
     int *warm_up; /* [n_stages] w, and then [n_stages] the most layers that a plan below `upper` can have there */
     int *most;
     cost *cost; /* [n_stages][n_layers + 1] where layers are alike, filled on demand; else NULL */

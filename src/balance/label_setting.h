@@ -32,7 +32,7 @@ enum { EK__LABEL_MOST_PATHS = 24 };
 typedef struct ek__label_stages {
     const ek_order *order;      /**< ek__label_order_applies() */
     const ek__delays *delays;   /**< NULL: no communication */
-    const ek__label_path *path; /**< [n_paths] that count beside the family's */
+    const ek__label_path *path; /**< [n_paths] in addition to the family's */
     int n_paths;                /**< at most EK__LABEL_MOST_PATHS */
     int n_layers, min_layers;   /**< of the model, at least 1; of every stage, at least 0 */
     const int *fixed_layers;    /**< [n_stages] of a stage, -1: free; NULL: all free */

@@ -341,7 +341,7 @@ static double lagrangian(program *g)
     return bound;
 }
 
-/* ---- rows as they are violated ---- */
+/* ---- violated rows ---- */
 
 static int add_violated_memory(program *g)
 {

@@ -1,4 +1,4 @@
-/* balance/lp_relaxation.h - a bound for every schedule: layers in fractions, memory and paths as they are.
+/* balance/lp_relaxation.h - a bound for every schedule: fractional layers with exact memory and paths.
  * Library-internal. */
 #ifndef EK_BALANCE_LP_RELAXATION_H
 #define EK_BALANCE_LP_RELAXATION_H

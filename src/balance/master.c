@@ -317,7 +317,7 @@ static void read_plan(const ek__master *m, ek__pricing *g)
     memset(g->mean_row, 0, (size_t)m->problem->n_cells * sizeof(double));
     memset(g->duration, 0, (size_t)m->n_slots * sizeof(double));
     memset(m->share, 0, (size_t)p * sizeof(double));
-    for (int c = 0; c < m->n_columns; c++) /* they add up to 1 but for rounding */
+    for (int c = 0; c < m->n_columns; c++) /* they add up to 1 apart from rounding */
         m->share[m->column_stage[c]] += fmax(0, x[m->fixed_columns + c]);
     for (int c = 0; c < m->n_columns; c++) {
         int s = m->column_stage[c];

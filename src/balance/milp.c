@@ -236,7 +236,7 @@ static ek_status read_solution(const model *m, const double *solution, ek__state
         if (!*found)
             return EK_OK;
         sum += n;
-        state->chunk[c] = ek__chunk_get(problem, 0, (int)n); /* of one kind, any first layer will do */
+        state->chunk[c] = ek__chunk_get(problem, 0, (int)n); /* with one kind, any first layer has the same cost */
         if (!state->chunk[c])
             return ek__no_memory(err);
         state->option[c] = option_of(state->chunk[c], activation);
@@ -307,7 +307,7 @@ static void run_cbc(void *user)
     Cbc_setParameter(m->cbc, "timeMode", "elapsed");
     Cbc_setParameter(m->cbc, "seconds", limit);
     build(m);
-    Cbc_solve(m->cbc); /* returns 0 whatever came of it */
+    Cbc_solve(m->cbc); /* always returns 0 */
     const double *solution = Cbc_isProvenInfeasible(m->cbc) ? NULL : Cbc_bestSolution(m->cbc);
     out->ended = Cbc_isProvenOptimal(m->cbc) || Cbc_isProvenInfeasible(m->cbc);
     out->has_solution = solution != NULL;

@@ -18,7 +18,7 @@
 #include "evenkeel/layers.h"
 
 enum { MAX_NODES = 20000, DESCENT_STEPS = 200000 };
-#define DESCENT_WORK 2e7 /* cells looked at */
+#define DESCENT_WORK 2e7 /* checked cells */
 
 static bool put(const ek__problem *problem, ek__state *state, int cell, int first, int n)
 {
@@ -62,7 +62,8 @@ static double fullest(const ek__problem *problem, const ek__state *state, int *s
 
 typedef struct room_scratch {
     double *weight, *live, *room;
-    /* [n_layers + 1] MB of a micro-batch of so many layers in a chunk, above the least of a layer each; one body kind
+    /* [n_layers + 1] MB of a micro-batch of this number of layers in a chunk, above the least of a layer each; one body
+     * kind
      */
     double *more, least;
     int *x, *best, *capacity, *count, *layers;
@@ -78,7 +79,7 @@ typedef struct knapsack {
     int least;            /* of each chunk */
     const double *weight; /* [n_live][n] of a layer, at least */
     const double *live;   /* [n_live][n] micro-batches */
-    const double *more;   /* [most + 1] of so many layers in a chunk, for a micro-batch; NULL: none */
+    const double *more;   /* [most + 1] of this number of layers in a chunk, for a micro-batch; NULL: none */
     double *room;         /* [n_live] left */
     int *x, *best;        /* [n] */
     int best_sum, nodes;
@@ -290,8 +291,8 @@ static int stage_most(const ek__problem *problem, int s)
     return problem->fixed_layers[s] >= 0 ? problem->fixed_layers[s] : problem->n_layers;
 }
 
-/* From the layers that the stages before `s` can take in all, those that they and `s` can. The most that fits grows
- * with where a stage begins, so one pass finds it for every beginning. */
+/* From the possible sums of layers of the stages before `s`, compute those including `s`. The most layers that fit grow
+ * with the begin of a stage, so one pass finds them for every begin. */
 static void extend_reach(const ek__problem *problem, room_scratch *r, int s, double raise)
 {
     int n = problem->n_layers, to = 0, open = 0, least = stage_least(problem, s), most = stage_most(problem, s);
@@ -459,7 +460,7 @@ static bool descend(const ek__problem *problem, room_scratch *r, ek__state *stat
     return add_range(problem, state, best, 0, n - 1);
 }
 
-/* As even as the fixed stages leave it. */
+/* As even as the fixed stages allow. */
 static void even(const ek__problem *problem, int *layers)
 {
     const ek_order *order = problem->order;

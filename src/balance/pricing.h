@@ -4,7 +4,7 @@
 
 #include "balance/choices.h"
 
-/** Plans that are looked at together: which layers stages and chunks have, and which backward times. */
+/** A set of plans: the ranges of layers of stages and chunks, and of backward times. */
 typedef struct ek__box {
     int *low, *high;         /**< [n_stages] layers */
     int *row_low, *row_high; /**< [n_stages][n_chunks] layers */
@@ -25,7 +25,7 @@ typedef struct ek__pricing {
     int **from;                     /**< [n_stages] the stage's part of alive */
     int **first;                    /**< [n_stages][n_layers + 2] where each layer count begins in it */
     int *low, *high, *pick;         /**< [n_stages] layers left; the choices of the planner's last plan */
-    double *value;                  /**< [n_stages][n_layers + 1] cheapest choice of so many layers */
+    double *value;                  /**< [n_stages][n_layers + 1] cheapest choice of this number of layers */
     int *by;                        /**< [n_stages][n_layers + 1] which it is */
     double *before, *after;         /**< [n_stages + 1][n_layers + 1] cheapest stages up to and from here on */
     int *taken;

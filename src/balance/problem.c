@@ -349,8 +349,8 @@ static void find_stretches(const ek__problem *problem, int first, int n, stretch
     assert(n == 0 || (out->n > 0 && out->end[out->n - 1] == n));
 }
 
-/* Add layers [from, to) of the chunk, recomputed as `k`. By products, as the simulation has them: differences of sums
- * over the whole chunk would lose the small times beside large ones. */
+/* Add layers [from, to) of the chunk, recomputed as `k`. By products, as in the simulation: differences of sums over
+ * the whole chunk would lose small times next to large ones. */
 static void add_layers(const stretches *s, ek_recompute k, int from, int to, ek__option *option)
 {
     for (int i = 0; i < s->n && from < to; i++) {
@@ -547,7 +547,7 @@ static bool enumerate_pairs(const bool *modelled, const stretches *of, int n, op
     return true;
 }
 
-/* The split that a rule for all chunks leaves: `full` of n layers in full. */
+/* The split of a rule for all chunks: `full` of n layers in full. */
 static ek__option rule_option(const stretches *of, int n, int full)
 {
     assert(full >= 0 && full <= n);
@@ -719,7 +719,7 @@ bool ek__state_is_valid(const ek__problem *problem, const ek__state *state, bool
         if (!chunk || chunk->n < problem->min_layers || state->option[cell] < 0 ||
             state->option[cell] >= chunk->n_options)
             return false;
-        /* of one body kind any layers will do, and none are anywhere */
+        /* with one body kind all layers are equal, at any position */
         if (problem->layers->n_body > 1 && chunk->n > 0 && body_of(problem, placed) != body_of(problem, chunk->first))
             return false;
         placed += chunk->n;

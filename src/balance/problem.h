@@ -62,10 +62,10 @@ typedef struct ek__problem {
     int *body_end;       /**< [n_body] layers up to and including each body kind */
     ek_chunk_cost *extra; /**< [n_cells] head and tail where they sit */
     double *room_mb;      /**< [n_stages] the stage's limit - const - head/tail parameters - reserve_mb */
-    /** The most that recomputing a layer of any allowed kind brings back, kept free on every stage so that every state
-     *  within the rooms keeps to the limits; a state that needs less of it is missed. 0 when that is not counted. */
+    /** The most memory of recomputing a layer of any allowed kind, kept free on every stage so that every state within
+     *  the rooms is within the limits; a state that needs less of it is missed. 0 when that is not counted. */
     double reserve_mb;
-    const int *full_layers; /**< [n_layers + 1] of a chunk of so many; NULL: any way of recomputing it */
+    const int *full_layers; /**< [n_layers + 1] of a chunk of this number; NULL: any way of recomputing it */
     int *fixed_layers;      /**< [n_stages] layers that the stage's cells must add up to; -1: free */
     bool any_fixed;
     ek_layers *allowed; /**< `layers` without the forbidden recompute kinds; NULL when none is forbidden */
@@ -110,8 +110,8 @@ void ek__state_clear(ek__state *state);
 
 #ifndef NDEBUG
 /** For assertions: does the state place all layers in model order, each chunk at least min_layers and every fixed stage
- *  its number, with an option of each chunk? And, `within`, does every stage keep to its limit, but for rounding?
- *  O(cells x live vectors). */
+ *  its number, with an option of each chunk? `within`: is every stage within its limit, apart from rounding? O(cells x
+ *  live vectors). */
 bool ek__state_is_valid(const ek__problem *problem, const ek__state *state, bool within);
 #endif
 
@@ -159,7 +159,7 @@ static inline void ek__set_chunk_durations(const ek__problem *problem, int cell,
                       duration, stride);
 }
 
-/** By how much the stage's peak exceeds the limit (negative: head-room). O(live vectors x chunks). */
+/** The excess of the stage's peak over the limit (negative: head-room). O(live vectors x chunks). */
 double ek__state_excess(const ek__problem *problem, const ek__state *state, int stage);
 
 /**

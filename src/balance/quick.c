@@ -79,7 +79,7 @@ static void fill_stage(const tuning *t, stage *s)
     s->least = t->min_layers;
     s->most = t->min_layers - 1;
     for (int n = 0; n <= t->n_layers; n++) {
-        /* More layers never need less recomputation, so each search goes on from the one before. */
+        /* More layers never need less recomputation, so each search continues from the one before. */
         while (full < n && !fits(t, s, n, full))
             full++;
         bool fit = fits(t, s, n, full);

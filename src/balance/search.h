@@ -11,7 +11,7 @@ typedef struct ek__search {
     const ek_balance_options *options;
     int n_threads;
     double start;            /**< ek__now() when the time limit began */
-    EK__ATOMIC(bool) stop;   /**< set by the clock or an interrupt; solvers look at it often and return */
+    EK__ATOMIC(bool) stop;   /**< set by the clock or an interrupt; solvers check it often and return */
     EK__ATOMIC(double) work; /**< blocks simulated so far, of work_total */
     EK__ATOMIC(double) work_total;
     EK__ATOMIC(double) best_time;   /**< INFINITY while there is no plan; written under the lock */
@@ -30,7 +30,7 @@ typedef struct ek__search {
  * Offer a feasible state as the answer. Kept when shorter; between equals the lower rank wins, so that the answer does
  * not depend on which thread came first.
  * @param state      places all layers, within the memory of every stage
- * @param step_time  of the state; at least the lower bound, but for rounding
+ * @param step_time  of the state; at least the lower bound, apart from rounding
  * @param rank       0 or more
  */
 void ek__search_offer(ek__search *search, const ek__state *state, double step_time, int rank);
@@ -66,7 +66,7 @@ static inline void ek__search_did(ek__search *search, double blocks)
 ek_status ek__minimum_memory_start(const ek__problem *problem, ek__state *state, bool *fits, double *smallest_limit,
                                    bool *exact, ek_error *err);
 
-/** Are the options in their ranges, by themselves? @param n_stages of comm.edge_time; 0: it is looked at later.
+/** Is each option in its range? @param n_stages of comm.edge_time; 0: it is checked later.
  *  @return EK_OK, EK_ERR_INPUT. O(stages) */
 ek_status ek__balance_options_check(const ek_balance_options *options, int n_stages, ek_error *err);
 
@@ -91,7 +91,7 @@ bool ek__search_close_enough(ek__search *search);
 ek_status ek__certify_labels(ek__search *search, ek_error *err);
 
 /**
- * Raise the lower bound until it is close enough, or the time for it is over, or nothing more is to be had.
+ * Raise the lower bound until it is close enough, or its time is over, or no method improves it.
  * @return EK_OK, EK_ERR_MEMORY
  */
 ek_status ek__certify(ek__search *search, ek_error *err);

@@ -27,14 +27,14 @@ enum {
     FIRST_PLAYS = 3000,
     SEEN_EVERY = 20,   /* of so many iterations one gives its plan and path to the programs at their start */
     FIRST_LOOKS = 200, /* sets evaluated before a restart with the programs' cuts and columns */
-    STARTS = 3,        /* before each may look at twice as many */
+    STARTS = 3,        /* before the limit of evaluated sets is doubled */
 };
 
 #define FIRST_WORK 1e8  /* choices priced in the first plays, about */
 #define WHOLE      1e-3 /* averages this close to a whole number are left for last */
 #define EXACT      1e-9
 #define NEXT_TO    1e-6 /* shares as close as this are one */
-#define TOTAL      4.0  /* a cut at a stage's layers is worth so much of one at a chunk's */
+#define TOTAL      4.0  /* value of a cut at a stage's layers, relative to one at a chunk's */
 
 typedef struct node {
     ek__box box;
@@ -130,7 +130,7 @@ static node *everything(const tree *t)
 
 /* ---- splitting ---- */
 
-/* How far a share or a sum of shares, at least 0, is from a whole number. */
+/* Distance of a share or a sum of shares, at least 0, from a whole number. */
 static double unclear(double x)
 {
     assert(x >= -NEXT_TO);
@@ -207,7 +207,7 @@ static cut by_mix(const ek__pricing *g)
     return no_cut(&c) ? by_layers(g, EXACT) : c;
 }
 
-/* Where the choices differ, whatever the mix; neither when one plan is left. */
+/* Where the choices differ, for any mix; neither when one plan is left. */
 static cut by_choices(const ek__pricing *g)
 {
     int p = g->problem->n_stages, v = g->problem->n_chunks;
@@ -397,7 +397,7 @@ static void drop_open(tree *t)
     t->n_open = 0;
 }
 
-/* Show the target, looking at so many sets. @return whether it was */
+/* Prove the target with at most this number of sets. @return whether it was */
 static bool reach(tree *t, const node *first, long most_looks)
 {
     node *n = node_copy(t, first);

@@ -10,7 +10,7 @@
 
 enum { HUGE_PAGE = 2 << 20, LEAST = 2 * HUGE_PAGE };
 
-/* Only pages that lie in the block as a whole. */
+/* Only pages that are completely in the block. */
 static void prefer_huge_pages(void *block, size_t size)
 {
 #ifdef MADV_HUGEPAGE

@@ -4,7 +4,7 @@
 
 #include <stdint.h>
 
-/** The number that 8 bytes are, first byte lowest, from the one that memcpy() made of them. */
+/** The little-endian number of 8 bytes, from their value after memcpy(). */
 static inline uint64_t ek__lowest_first_64(uint64_t as_in_memory)
 {
 #if __BYTE_ORDER__ == __ORDER_BIG_ENDIAN__

@@ -29,7 +29,7 @@ typedef struct builder {
     size_t n_characters; /* of the text, to distinguish a truncated file from a wrong one */
     const char *text;
     size_t size;
-    size_t mark_character, mark_byte; /* the mark that was looked up last */
+    size_t mark_character, mark_byte; /* the last mark that was converted */
     size_t n_skipped;                 /* bytes of the file before the text */
 } builder;
 
@@ -110,7 +110,7 @@ static bool continues(char byte)
     return ((unsigned char)byte & 0xC0) == 0x80;
 }
 
-/* libyaml counts characters. Marks come in order but for a few steps back, so all of them cost one pass. */
+/* libyaml counts characters. Marks come in order except for a few steps back, so all of them cost one pass. */
 static int byte_of(builder *b, const yaml_mark_t *mark)
 {
     while (b->mark_character < mark->index && b->mark_byte < b->size) {
@@ -372,7 +372,7 @@ ek_status ek__config_parse_buffer_with_aliases(const char *name, const char *tex
     return parse_copy(name, text, size, true, out, err);
 }
 
-/* Read to the end or one byte beyond the limit, whatever the stream is. */
+/* Read any kind of stream to its end or to one byte beyond the limit. */
 static ek_status read_stream(FILE *file, const char *name, char **out, size_t *out_size, ek_error *err)
 {
     size_t room = 64 << 10, size = 0;

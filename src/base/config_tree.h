@@ -28,7 +28,7 @@ typedef enum ek__node_kind { EK__SCALAR, EK__LIST, EK__MAP } ek__node_kind;
 /** A value. Immutable and owned by its document. */
 typedef struct ek__node {
     ek__node_kind kind;
-    bool quoted;              /**< a scalar in quotes: text, whatever it looks like */
+    bool quoted;              /**< a scalar in quotes: always text */
     bool flow;                /**< a list or map in brackets or braces */
     int line, column;         /**< of the value, from 1 */
     int key_line, key_column; /**< of its key, when it sits in a map */
@@ -67,7 +67,7 @@ ek_status ek__config_parse_buffer_with_aliases(const char *name, const char *tex
 /** The bytes of a file ("-" is standard input) within the limit above; free() them. @return EK_OK, EK_ERR_INPUT when it
  *  is too large, EK_ERR_SYSTEM, EK_ERR_MEMORY. */
 ek_status ek__config_read_text(const char *path, char **out, size_t *size, ek_error *err);
-/** How messages call a path: itself, but "<stdin>" for "-". */
+/** The name of a path in messages: itself, but "<stdin>" for "-". */
 const char *ek__path_name(const char *path);
 void ek__config_free(ek__config_tree *doc);
 const ek__node *ek__config_root(const ek__config_tree *doc);
@@ -122,7 +122,7 @@ void ek__warn_unknown_keys(const ek__in *in, const ek__node *map, const char *co
 
 /** Levenshtein distance of two words of at most 48 bytes; 48 when one is longer. */
 size_t ek__edit_distance(const char *a, const char *b);
-/** The name that a word may have been meant for: at most a third of its letters are wrong. NULL: none. @param n  names;
+/** The name nearest to a misspelt word: at most a third of its letters are wrong. NULL: none. @param n  names;
  *  -1: up to NULL. O(names x letters^2) */
 const char *ek__nearest_word(const char *word, const char *const *names, int n);
 /** Is it a finite decimal number? Then *value is set. Needs LC_NUMERIC as in the C locale. */

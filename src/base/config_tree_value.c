@@ -20,7 +20,7 @@ enum {
     MAX_UNKNOWN_KEYS = 20, /* warnings per map */
 };
 
-/* ---- showing things ---- */
+/* ---- descriptions ---- */
 
 /* Append user text: control characters as \xNN, at most SHOWN_BYTES, never half a UTF-8 sequence. */
 static size_t show_text(const char *text, char *out, size_t size, size_t at)

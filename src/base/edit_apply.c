@@ -215,7 +215,7 @@ static ek_status move_anchors_inside(ek__work *w, const ek__node *node, const ek
     return status;
 }
 
-/* The value stays where it is, changed inside; its anchor goes, with a blank. */
+/* The value stays where it is, changed inside; its anchor is removed, with a blank. */
 static ek_status strip_anchor(ek__work *w, const ek__node *node)
 {
     bool moved;
@@ -250,7 +250,7 @@ static ek_status move_anchors(ek__work *w)
 
 /* ---- applying ---- */
 
-/* By how much the file's first map inside a map is indented. */
+/* The indentation of the file's first map inside a map. */
 static int find_step(const ek__node *map)
 {
     for (const ek__node *child = map->first; child; child = child->next) {

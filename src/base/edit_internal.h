@@ -18,28 +18,28 @@ typedef struct ek__edit_request {
     ek__source value;
     char *after;
     int order;                /* in which it was noted */
-    int line, column;         /* of the last value on the path that is there */
+    int line, column;         /* of the last existing value on the path */
     const ek__node *added_at; /* the sibling it is added after, once that is known */
 } ek__edit_request;
 
 struct ek__edit {
     ek__source file;
-    const ek__node **in_map; /* all values that have a key and are no part of an alias, by map and key */
+    const ek__node **in_map; /* all values that have a key and are not part of an alias, by map and key */
     size_t n_in_map, in_map_capacity;
     ek__edit_request *request; /* sorted by path once they are applied */
     size_t n, capacity;
     int n_noted; /* ever */
 };
 
-/* A value that is to be replaced. */
+/* A value to replace. */
 typedef struct ek__edit_change {
     const ek__node *node, *value;
     const ek__source *source; /* of `value` */
     const ek__edit_request *by;
-    bool moved; /* its anchor goes elsewhere */
+    bool moved; /* its anchor moves elsewhere */
 } ek__edit_change;
 
-/* A key that is to be added to a map. */
+/* A key to add to a map. */
 typedef struct ek__addition {
     const ek__node *map, *behind; /* `behind` is NULL when the map is empty */
     const char *key;
@@ -95,11 +95,11 @@ typedef struct ek__work {
 
 /** Takes `text` over, which ends in a NUL byte. */
 ek_status ek__edit_parse(const char *name, char *text, size_t size, bool aliases, ek__source *out, ek_error *err);
-/* The order of in_map: of a value's map and key beside another map and key. */
+/* The order of in_map: compares a value's map and key with another map and key. */
 int ek__edit_compare_key(const ek__node *node, const ek__node *map, const char *key);
-/** The value of a key that is no part of an alias, or NULL. O(log keys of the file). */
+/** The value of a key that is not part of an alias, or NULL. O(log keys of the file). */
 const ek__node *ek__edit_child(const ek__edit *edit, const ek__node *map, const char *key);
-/** Where a message about a change points to: the last value on its path that is there. */
+/** The position of messages about a change: the last existing value on its path. */
 ek_origin ek__edit_place(const ek__edit *edit, const ek__edit_request *r);
 /** Write a change's keys with dots between them to `out`, cut to `size`. */
 void ek__edit_path(const ek__edit_request *r, char *out, size_t size);

@@ -144,7 +144,7 @@ static ek_status split(const ek__work *w, ek__edit_range all, int depth, ordered
     return EK_OK;
 }
 
-/* Is the first request of a run for its key at `depth` itself? Then there must be no other. */
+/* Does the first request of a run end at its key at `depth`? Then it must be the only one. */
 static ek_status is_whole(const ek__work *w, ek__edit_range r, int depth, bool *out)
 {
     const ek__edit_request *first = &w->edit->request[r.first];

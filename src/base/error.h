@@ -34,13 +34,13 @@ static inline ek_status ek__system_status(void)
     return errno == ENOMEM ? EK_ERR_MEMORY : EK_ERR_SYSTEM;
 }
 
-/** The one out-of-memory message. */
+/** The message for a lack of memory. */
 #define ek__no_memory(err) ek__fail(err, EK_ERR_MEMORY, EK__NOWHERE, "out of memory")
 
 /** calloc(count, size) with a check for overflow; count 0 gives a valid pointer. NULL when memory is out. */
 void *ek__alloc(size_t count, size_t size);
 /** The array with room for `needed` (1 or more) items of `size`: itself while they are within *capacity, else moved to
- * about twice as many, *capacity updated. NULL when memory is out; then the array stays as it is. */
+ * about twice as many, *capacity updated. NULL when memory is out; then the array is unchanged. */
 void *ek__with_room(void *array, size_t *capacity, size_t needed, size_t size);
 
 #endif

@@ -43,7 +43,7 @@ void ek__stream_us(ek__stream *s, const char *key, int64_t ns);
 void ek__stream_ms(ek__stream *s, const char *key, int64_t ns);
 /** 15 significant digits; null when not finite. */
 void ek__stream_real(ek__stream *s, const char *key, double value);
-/** So many decimals; null when not finite. */
+/** With this number of decimals; null when not finite. */
 void ek__stream_fixed(ek__stream *s, const char *key, double value, int decimals);
 /** Nanoseconds of a mean, as microseconds to the nanosecond; null when not finite. */
 void ek__stream_mean_us(ek__stream *s, const char *key, double ns);

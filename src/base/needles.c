@@ -1,7 +1,7 @@
 /* Searches for several texts at once after Wu and Manber ("A fast algorithm for multi-pattern searching", 1994): the
  * last two bytes of a window as long as the shortest needle determine how far the window may move, so that most bytes
  * are never read. Around it is a buffer for streams, which keeps enough bytes before and after every place that a hit's
- * line is the same however the stream was cut. It does not fold case and knows no patterns. */
+ * line is the same however the stream was cut. It neither folds case nor supports patterns. */
 #include "base/needles.h"
 
 #include <assert.h>

@@ -7,7 +7,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
-/** Room for a handful of short expressions and for matching names with them. Lies on the stack. */
+/** Room for a handful of short expressions and for matching names with them. It is on the stack. */
 enum { EK__REGEX_ROOM = 192 << 10, EK__REGEX_WHY = 256 };
 
 typedef struct ek__regex_room {

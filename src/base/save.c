@@ -180,7 +180,7 @@ static bool sync_file(int fd)
     return fsync(fd) == 0 || errno == EINVAL || errno == ENOSYS || errno == EROFS;
 }
 
-/* The new name in its folder. The file is in its place whatever comes of this, so it is no error. */
+/* The new name in its folder. The file is already in its place, so a failure here is not an error. */
 static void sync_folder(ek_save *save)
 {
     size_t length = folder_length(save->path);

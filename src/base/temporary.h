@@ -6,8 +6,8 @@
 
 #include "evenkeel/save.h"
 
-/** rename(), after which the file is a temporary one under its new name where it `stays` one, else none any more.
- *  @return false with errno; then it still is one under the old name */
+/** rename(), after which the file is temporary under its new name where `stays` is set, else permanent.
+ *  @return false with errno; then it is still temporary under the old name */
 bool ek__temporary_rename(const char *path, const char *to, bool stays);
 
 /** Make a temporary folder that only its owner can access. ek_temporary_remove() removes it when it is empty,

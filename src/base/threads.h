@@ -51,7 +51,7 @@ int ek__threads_start(ek__threads *threads, int n, void *(*work)(void *), void *
 void ek__threads_join(ek__threads *threads);
 
 /** Run work on `n` threads (1 or more), the caller's is one, with arguments as above, and wait for all. When threads
- * cannot be had, fewer do it: so whichever come must take all there is to do, those of the first arguments first. */
+ *  cannot be started, fewer run: so the started ones must do all the work, those of the first arguments first. */
 void ek__run_threads(int n, void *(*work)(void *), void *first, size_t stride);
 
 #endif

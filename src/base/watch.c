@@ -9,7 +9,7 @@
 #include "base/error.h"
 #include "evenkeel/progress.h"
 
-#define WORK  65536.0 /* between two looks at the clock */
+#define WORK  65536.0 /* between two checks of the clock */
 #define GRACE 0.1     /* seconds that work which must be complete may take beyond the end */
 
 #define BETWEEN_REPORTS 0.1 /* seconds */
@@ -22,7 +22,7 @@ static _Thread_local struct {
     void *user;
     ek__watch watch;
     const char *what;
-    double work, done; /* of the part at hand */
+    double work, done; /* of the current part */
     const char *steps; /* name of the work that is done in steps, of which the part is one; NULL: none */
     int step, n_steps;
     double next; /* of ek__now() */

@@ -39,10 +39,10 @@ void ek__watch_begin_share(ek__watch *watch, double end);
 /** The same for a part of the work that ends after a given amount of it, in the units of ek__watch_spent(), independent
  *  of the clock, so that its result is the same every time. */
 void ek__watch_begin_work(ek__watch *watch, double most_work);
-/** The watch begun last ends: the one before it goes on. */
+/** End the watch begun last; the previous one continues. */
 void ek__watch_end(ek__watch *watch);
 
-/** Is the work to end? Looks at flag and clock, some 30 ns. Never without a watch. */
+/** Is the work to end? Checks flag and clock, some 30 ns. Never without a watch. */
 bool ek__watch_over(void);
 
 /** The same for inner loops: counts `work`, in steps of some 10 ns, and reads the clock about once a millisecond. 0
@@ -53,13 +53,14 @@ bool ek__watch_spent(double work);
  *  up? */
 bool ek__watch_late(double work);
 
-/** The work from here on is a part of so many units of ek__watch_spent(), for ek_progress_begin(); `what` lives on. */
+/** The work from here on is a part of this many units of ek__watch_spent(), for ek_progress_begin(); `what` lives
+ *  on. */
 void ek__watch_part(const char *what, double work);
-/** The work from here on is step `step` of `n_steps`, whatever parts it has; the same at their end with n_steps 0. */
+/** The work from here on is step `step` of `n_steps`, including all its parts; the same at their end with n_steps 0. */
 void ek__watch_step(const char *what, int step, int n_steps);
 
-/** Fail with EK_ERR_STOPPED: the time or an interrupt came before there was `what` ("an order"). For a watch that is
- *  over. */
+/** Fail with EK_ERR_STOPPED: the time was over, or it was interrupted, before `what` ("an order") was complete. For a
+ *  watch that is over. */
 ek_status ek__watch_fail(ek_error *err, const char *what);
 
 #endif

@@ -9,7 +9,7 @@ typedef struct ek__calibrating {
     const ek_calibrate_input *input;
     ek__collected c;
     ek_calibration out;
-    int n;              /* runs that are fitted or kept back */
+    int n;              /* runs that are fitted or held out */
     int *item;          /* [n] of c.item */
     const ek_job **job; /* [n] */
     double *seconds;    /* [n] */

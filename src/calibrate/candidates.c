@@ -86,7 +86,7 @@ static bool is_cut_by_two(int degree)
 
 enum { NOT_ONE = -1 };
 
-/* How a job recomputes, where that is one thing for all layers: none of them or all. */
+/* The recomputation of a job with one rule for all layers: none or all of them. */
 static int all_or_none(const ek_plan *plan, const int *list)
 {
     bool all = true, none = true;
@@ -248,7 +248,7 @@ static void settle(ek_job *job)
         job->states.gradient = job->parallel.pipeline > 1 || job->parallel.n_accumulation > 1 ? job->states.weight : 0;
 }
 
-/* @return EK_ERR_INPUT where there is no such layout or the framework would not run it */
+/* @return EK_ERR_INPUT where there is no such layout or the framework does not run it */
 static ek_status apply(ek_job *job, change how, ek_error *err)
 {
     ek_status status = EK_OK;

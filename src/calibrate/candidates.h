@@ -9,7 +9,7 @@ enum { EK__MAX_CANDIDATES = 96 };
 typedef struct ek__candidates {
     int n;
     ek_job job[EK__MAX_CANDIDATES];
-    int from[EK__MAX_CANDIDATES]; /* the job that each is made of */
+    int from[EK__MAX_CANDIDATES]; /* the job that each is derived from */
 } ek__candidates;
 
 /* Other layouts of the jobs, each one change away: tensor parallel ranks, stages and, where the job has them, context

@@ -55,7 +55,7 @@ static ek_status read_table(ek__collected *c, int source, const ek_listener *lis
     return EK_OK;
 }
 
-/* ---- logs beside jobs ---- */
+/* ---- logs with jobs ---- */
 
 static size_t folder_size(const char *path)
 {
@@ -106,7 +106,7 @@ void ek__run_item_name(const ek_job *job, ek__run_item *item)
              p->seq_length, p->batch, p->n_micro_batches * p->n_accumulation);
 }
 
-/* A log of another job would be fitted as if the device were so much faster or slower. */
+/* A log of another job would be fitted as a faster or slower device. */
 static ek_status check_log(const ek__collected *c, int source, int of, ek_error *err)
 {
     const ek_train_log *log = &c->log[source];

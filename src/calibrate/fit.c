@@ -41,7 +41,7 @@ static double effect_of(const ek__fit *fit, int constant, double *most)
     return sqrt(sum);
 }
 
-/* Constants that move a run at all. */
+/* Constants with an effect on any run. */
 static ek_status screen(ek__fit_work *w)
 {
     ek__fit *fit = w->fit;

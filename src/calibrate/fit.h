@@ -37,12 +37,12 @@ typedef struct ek__fit {
     bool *used;                       /* [n] fitted: predicted and not held */
     double *measured;                 /* [n] logarithms, as are: */
     double *before, *after;           /* [n] predicted by the start and by the result; NAN: cannot be */
-    double *weight;                   /* [n] 1, less for outliers (Huber) and in groups that err alike; 0 not used */
-    double *left_out, *group_out;     /* [n] residual of the run, predicted without it, without its group */
-    double *jacobian;                 /* [n][n_constants] of `after` by `scaled` */
-    double *covariance; /* [n_constants][n_constants] of `scaled`; undetermined constants have their width */
-    double noise;       /* standard deviation of residuals */
-    double alike;       /* their correlation inside a group */
+    double *weight; /* [n] 1, less for outliers (Huber) and in groups with correlated errors; 0 not used */
+    double *left_out, *group_out; /* [n] residual of the run, predicted without it, without its group */
+    double *jacobian;             /* [n][n_constants] of `after` by `scaled` */
+    double *covariance;           /* [n_constants][n_constants] of `scaled`; undetermined constants have their width */
+    double noise;                 /* standard deviation of residuals */
+    double alike;                 /* their correlation inside a group */
 } ek__fit;
 
 /*
@@ -56,9 +56,9 @@ typedef struct ek__fit {
 ek_status ek__fit_run(const ek__fit_problem *problem, const ek_device *start, ek__fit *out, ek_error *err);
 void ek__fit_clear(ek__fit *fit);
 
-/* Residuals with each run, and each group, left out of the linearised fit: exact for one that is linear, with the
- * choice of constants and the weights as they are (Cook and Weisberg, Residuals and Influence in Regression,
- * 1982, 2.2). Fills left_out and group_out of the runs used. */
+/* Residuals with each run, and each group, left out of the linearised fit: exact for one that is linear, with the same
+ * choice of constants and weights (Cook and Weisberg, Residuals and Influence in Regression, 1982, 2.2). Fills left_out
+ * and group_out of the runs used. */
 ek_status ek__fit_leave_out(const ek__fit_problem *problem, ek__fit *fit, ek_error *err);
 
 /* Derivatives of other runs' logarithms by the scaled constants at the fitted device. @param out  [n][n_constants] */
@@ -68,9 +68,9 @@ ek_status ek__fit_jacobian(const ek__fit *fit, int n, ek__predict *predict, void
 double ek__fit_spread(const ek__fit *fit, const double *gradient);
 
 /*
- * The next runs that narrow predictions most: greedily, each the one that lowers the mean variance over all candidates
- * most once it is measured with the fit's noise (A-optimal for the predictions; Atkinson and Donev, Optimum
- * Experimental Designs, 1992, 10.6).
+ * The next runs that reduce the errors of predictions most: greedily, each the run that lowers the mean variance over
+ * all candidates most once it is measured with the fit's noise (A-optimal for the predictions; Atkinson and Donev,
+ * Optimum Experimental Designs, 1992, 10.6).
  * @param gradient  [n][n_constants] of the candidates
  * @param chosen    out: [*n_chosen] at most; *spread [n_chosen + 1]: root mean variance before the first and after each
  */

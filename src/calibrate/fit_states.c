@@ -45,7 +45,7 @@ static void hold(ek__fit *fit, int a)
     set_aside(fit, a, EK_FIT_AT_BOUND);
 }
 
-/* One that was woken and went to sleep again may still be right elsewhere: it is looked for once more. */
+/* A limit that lost its effect again may still fit elsewhere: it is searched once more. */
 static bool drop_at_bounds(ek__fit_work *w)
 {
     ek__fit *fit = w->fit;

@@ -20,7 +20,7 @@ typedef struct ek__fit_work {
     ek_status status;
     ek_error *err;
     bool asleep[EK__MAX_CONSTANTS]; /* no run depends on it where it is */
-    int woken[EK__MAX_CONSTANTS];   /* how often it was found to matter further on */
+    int woken[EK__MAX_CONSTANTS];   /* how often a wider search found an effect of it */
     double done;                    /* of progress */
 } ek__fit_work;
 

@@ -9,7 +9,7 @@ typedef struct ek__job_runs {
     int n;
     const ek_job *const *job;      /* [n] */
     ek_error why;                  /* of a job that could not be priced last */
-    const ek_interrupt *interrupt; /* looked at before every job; may be NULL */
+    const ek_interrupt *interrupt; /* checked before every job; may be NULL */
     ek_cost_cache *cache;          /* schedules that were laid out; ek__job_runs_clear() frees it */
 } ek__job_runs;
 

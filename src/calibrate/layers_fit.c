@@ -146,7 +146,7 @@ static double error_of(const solver *s, int how)
     return weight > 0 ? sqrt(sum / weight) : NAN;
 }
 
-/* How much smaller a group's error is with the table, when it is left out. @param first  its first run */
+/* Reduction of a left-out group's error by the table. @param first  its first run */
 static double gain_of(const solver *s, int first)
 {
     double plain = 0, with_group = 0, weight = 0;

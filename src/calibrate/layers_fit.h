@@ -12,7 +12,7 @@ typedef struct ek__layer_sample {
     double at[EK__N_LAYER_SHARES][EK__N_LAYER_COORDINATES];
     double share[EK__N_LAYER_SHARES]; /* d logarithm of the step / d logarithm of their time */
     double missing;                   /* logarithm of measured over predicted where the table corrects nothing */
-    double moved[2]; /* how far the prediction moves when the constants are fitted without the run, without its group */
+    double moved[2]; /* change of the prediction when the constants are fitted without the run, without its group */
     double plain[2]; /* logarithm of predicted over measured without a new table, without the run, without its group */
     bool used;       /* false: only to be predicted */
     int group;

@@ -210,7 +210,7 @@ typedef struct taking {
     ek__profile_rows rows;
 } taking;
 
-/* Of each kind, and how far the start is off on them. */
+/* Counts of each kind, and the error of the start on them. */
 static ek_status count_shapes(const ek__profile_rows *rows, const ek_device *start, ek_calibrated_profile *p,
                               ek_error *err)
 {
@@ -313,7 +313,7 @@ static bool gave_something(const ek_calibrated_profile *p)
     return p->n_operators[EK_PROFILE_TAKEN] > 0 || p->n_link_times > 0 || p->launch_used || p->step_used;
 }
 
-/* Profiles that say nothing are no error beside other sources. */
+/* Profiles without data are not an error if there are other sources. */
 static ek_status check_any(const ek__collected *c, const ek_calibration *out, ek_error *err)
 {
     for (int i = 0; i < out->n_profiles; i++)

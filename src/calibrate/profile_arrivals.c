@@ -1,6 +1,6 @@
 /* Matches collectives of a run across ranks, where messages name the ranks of their group: those of equal messages on
- * all of these ranks, in each rank's order. The last rank to come does not wait, so the shortest of their durations is
- * the transfer. Groups with missing ranks, or with different numbers of messages, are skipped. */
+ * all of these ranks, in each rank's order. The last rank to arrive does not wait, so the shortest of their durations
+ * is the transfer. Groups with missing ranks, or with different numbers of messages, are skipped. */
 #include <stdlib.h>
 #include <string.h>
 

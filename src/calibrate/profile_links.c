@@ -193,7 +193,7 @@ static ek_profile_collective describe(const ek_trace_run *run, const ek_trace_ra
     if (out->per_node == 0)
         return EK_PROFILE_UNPLACED;
     bool transit = c->transit != EK_TRACE_UNKNOWN && c->transit > 0;
-    /* Ascend's transit is the profiler's own; of GPUs it is the shortest of the ranks that are there. */
+    /* Ascend's transit is the profiler's own; of GPUs it is the shortest of the ranks in the run. */
     out->whole =
         transfer > 0 || (transit && !c->at_most && (rank->producer != EK_PRODUCER_KINETO || c->n_here >= out->n_ranks));
     out->seconds = (double)(transfer > 0 ? transfer : transit ? c->transit : c->duration) * 1e-9;

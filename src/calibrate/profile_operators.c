@@ -172,7 +172,7 @@ static void append(kernels *all, const ek_kernel *kernel, double seconds)
         all->row[all->n++] = (ek_kernel_row){.kernel = *kernel, .seconds = seconds};
 }
 
-/* The profile's, of shapes that are not there yet: the table does not know masks nor 16-bit types apart. */
+/* The profile's rows of new shapes: the table distinguishes neither masks nor 16-bit types. */
 static void append_rows(kernels *all, const ek__profile_rows *rows)
 {
     for (int i = 0; i < rows->n; i++)

@@ -7,7 +7,7 @@
 #include "calibrate/calibrating.h"
 #include "calibrate/candidates.h"
 
-/* Layers unlike any measured ones have the error of new cells; the constants' part of it is known apart. */
+/* Layers unlike any measured ones have the error of new cells; the constants' part of it is known separately. */
 static void expect(const ek__calibrating *k, const ek_job *job, double spread, ek_proposed_run *out)
 {
     double at[EK__N_LAYER_COORDINATES];

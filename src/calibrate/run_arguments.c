@@ -125,7 +125,7 @@ static ek_status cut_as_torchtitan(const ek__run_row *row, const ek__run_layout 
     return status;
 }
 
-/* ZeRO by number, and FSDP, whatever the framework's default is, where no arguments have said it. */
+/* ZeRO by number, and FSDP, independent of the framework's default, where no arguments have set it. */
 static void set_sharding(const ek__run_layout *l, ek_job *job)
 {
     ek_job_states *s = &job->states;

@@ -32,7 +32,7 @@ const ek_device *ek_device_of_hardware(const char *hardware)
     return ek_device_find(hardware);
 }
 
-/* A network of so many bytes per second and card. Figures fitted to the device's usual network are not valid for
+/* A network of this rate in bytes per second and card. Figures fitted to the device's usual network are not valid for
  * another one: its shares are those assumed without a fit. */
 static void add_network(double gbs, double devices_per_card, ek_tier *tier)
 {

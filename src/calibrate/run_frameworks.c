@@ -56,8 +56,8 @@ static void settle_deepspeed(const ek__run_layout *layout, ek_job *job)
     job->run.overlap_tensor_gradients = false;
 }
 
-/* NeMo's performance recipes of 24.07: everything beside everything, gradients in 16 bits and buckets of 400 MB, 8 bits
- * by TransformerEngine with scales of earlier steps, weights gathered in them. */
+/* NeMo's performance recipes of 24.07: everything overlapped, gradients in 16 bits and buckets of 400 MB, 8 bits by
+ * TransformerEngine with scales of earlier steps, weights gathered in them. */
 static void settle_nemo(const ek__run_layout *layout, ek_job *job)
 {
     set_fp8(layout, EK_FP8_DELAYED, job);

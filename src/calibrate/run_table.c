@@ -301,7 +301,7 @@ static ek_status read_run(const ek__run_row *row, ek_measured_run *run)
 
 /* ---- rows against each other ---- */
 
-/* Everything of a row that its step depends on, as it is written: equal texts are the same job on the same hardware. */
+/* The text of all cells of a row that its step depends on: equal texts are the same job on the same hardware. */
 static char *key_of(const ek__run_row *row)
 {
     static const ek__run_column measured[] = {EK__RUN_STEP,      EK__RUN_TOKENS,    EK__RUN_TFLOPS, EK__RUN_MEMORY_GIB,

@@ -72,12 +72,12 @@ typedef struct ek__run_row {
 const char *ek__run_cell(const ek__run_row *row, ek__run_column column);
 /* Its place: line and, found by walking the text, column. */
 ek_origin ek__run_place(const ek__run_row *row, ek__run_column column);
-/* A number within the range; *out stays where the cell is empty. A whole one may be written 4.0, and >=2 means 2. */
+/* A number within the range; *out is unchanged for an empty cell. A whole one may be written 4.0, and >=2 means 2. */
 ek_status ek__run_number(const ek__run_row *row, ek__run_column column, double least, double most, double *out);
 ek_status ek__run_whole(const ek__run_row *row, ek__run_column column, int least, int most, int *out);
 /* yes, no, True, False, 1, 0; words after the first are notes. */
 ek_status ek__run_switch(const ek__run_row *row, ek__run_column column, bool *out);
-/* Does a text have a word in it, whatever its case? */
+/* Does a text contain a word, ignoring case? */
 bool ek__run_has(const char *text, const char *word);
 
 typedef struct ek__run_layout ek__run_layout;
@@ -119,7 +119,7 @@ struct ek__run_layout {
     const char *precision; /* as written, "" */
 };
 
-/* Arguments or a file as they are composed. */
+/* Arguments or a file under construction. */
 typedef struct ek__run_text {
     size_t n;
     bool cut; /* there was more than fits */

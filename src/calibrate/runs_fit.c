@@ -70,7 +70,7 @@ static ek_status predict(fitting *f, const ek_layer_table *table, double *out)
     return ek__job_runs_predict(&f->jobs, &device, f->wanted, out, f->err);
 }
 
-/* How much of each step moves with its layers, or with its embedding and head, at the table that there is. */
+/* The share of each step that moves with its layers, or with its embedding and head, at the current table. */
 static ek_status fill_shares(fitting *f, const ek_layer_table *table, int which)
 {
     ek_layer_table *moved =

@@ -1,6 +1,6 @@
-/* Finds sequences of operators that one fused operator replaces. A pattern is a list of groups of words, each to come
- * so many times; executions of a stream are matched one after another, so a match must be contiguous (a Mul after a
- * Silu of another layer is none). A match takes as many of a group as there are.
+/* Finds sequences of operators that one fused operator replaces. A pattern is a list of groups of words, each with a
+ * number of occurrences; executions of a stream are matched one after another, so a match must be contiguous (a Mul
+ * after a Silu of another layer is none). A match takes as many of a group as there are.
  *
  * The fused time of attention is that of a fused kernel of its shape on the device; without a device or shapes that of
  * its two products. Operators that only move bytes cost one pass over them when fused: the longest of the operators. */
@@ -107,8 +107,8 @@ static const ek_compute_operator *operator_at(const matching *m, size_t i)
     return &m->c->out->op[m->c->of[m->rank][m->at[i]->op]];
 }
 
-/* How many executions from `from` on the pattern takes; 0: it does not match. Longest groups first, without a second
- * try: groups that follow one another share words only where that does not matter. */
+/* The number of executions from `from` on that match the pattern; 0: it does not match. Longest groups first, without a
+ * second try: groups that follow one another share words only where that does not matter. */
 static size_t match(const matching *m, const pattern *p, size_t from)
 {
     size_t at = from;

@@ -62,7 +62,7 @@ static double rate_of(const ek_compute_operator *op)
     return op->work.flops / mean_of(op);
 }
 
-/* The middle over operators, each once: one that is there often is no better witness. */
+/* The median over operators, each once: a frequent one gets no more weight. */
 static ek_status find_references(products *p, ek_error *err)
 {
     const ek_compute *out = p->c->out;

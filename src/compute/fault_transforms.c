@@ -36,7 +36,7 @@ static bool is_blind(const scan *s, size_t i)
     return words & (1u << s->c->word[s->rank][s->at[i].op]);
 }
 
-/* How many transforms in a row begin here. */
+/* The number of transforms in a row from here on. */
 static size_t in_a_row(const scan *s, size_t from)
 {
     size_t n = 0;

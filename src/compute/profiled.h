@@ -13,7 +13,7 @@ typedef struct ek__profile_doubt {
 } ek__profile_doubt;
 
 /* The kernel that an operator is, of PyTorch on GPU and of Ascend. Attention's FLOPs are those under its mask.
- * @return EK_PROFILE_TAKEN, or why there is none */
+ * @return EK_PROFILE_TAKEN, or the reason why there is none */
 ek_profile_left ek__profile_torch(const ek_trace_shaped *op, ek_kernel *out, ek__profile_doubt *doubt);
 ek_profile_left ek__profile_ascend(const ek_trace_shaped *op, ek_kernel *out, ek__profile_doubt *doubt);
 

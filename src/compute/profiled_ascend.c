@@ -39,7 +39,7 @@ static bool is_tiled(const char *formats, int i)
     return n >= sizeof ending - 1 && strncmp(at + n - (sizeof ending - 1), ending, sizeof ending - 1) == 0;
 }
 
-/* Rows and columns of a matrix as it is kept; false when it is none. */
+/* Rows and columns of a matrix as stored; false when it is none. */
 static bool matrix_of(const call *c, int i, double *batch, double *rows, double *columns)
 {
     const tensor *t = &c->in[i];

@@ -25,7 +25,7 @@ static bool is_tensor(const call *c, int i, int n_dims)
 
 /* ---- products ---- */
 
-/* The last two dimensions kept the other way round. */
+/* The last two dimensions are stored in reverse order. */
 static bool is_turned(const tensor *t)
 {
     double rows = t->stride[t->n - 2], columns = t->stride[t->n - 1];
@@ -118,7 +118,7 @@ static ek_profile_left read_grouped(const call *c, ek_kernel *out, ek__profile_d
 
 /* ---- attention ---- */
 
-/* "True", or a kind of mask above 0; *known is false where the profile does not keep values. */
+/* "True", or a kind of mask above 0; *known is false where the profile does not record values. */
 static bool is_causal(const call *c, int at, bool *known)
 {
     const char *value = at < c->n ? c->at[at].value : "";

@@ -107,7 +107,7 @@ typedef struct gathering {
     double asked[EK__N_CLASSES];   /* bytes of it in buckets so far */
     double total[EK__N_CLASSES];   /* of it */
     double bucket[EK__N_CLASSES];  /* bytes */
-    double arrived[EK__N_CLASSES]; /* when the last bucket is there */
+    double arrived[EK__N_CLASSES]; /* when the last bucket is complete */
 } gathering;
 
 /* Buckets until all that is wanted is in one: whole ones, then the span's last. */

@@ -94,7 +94,7 @@ static bool goes_round(const task *t)
     return t->what != EK_COLLECTIVE_P2P && t->what != EK_COLLECTIVE_ALL_TO_ALL;
 }
 
-/* A ring comes into a node and leaves it over one card. Where its first and its last rank there are not neighbours, the
+/* A ring enters a node and leaves it over one card. Where its first and its last rank there are not neighbours, the
  * card is next to one of them at most, and the other reaches it through the host. */
 static double by_ends(const task *t, int i, double reached)
 {

@@ -41,7 +41,7 @@ typedef enum ek__dimension {
 ek__ranks ek__placement(const ek_job *job, const ek_device *device, ek__dimension dimension);
 /* Of a group of expert ranks, tokens go once to each unit of the first tier. O(top_k x groups). */
 void ek__send_once(const ek_job_model *model, ek__ranks *ranks);
-/* Of so many units with as many experts each, those that a token is for, in the mean. */
+/* The mean number of units that a token is sent to, of this number of units with equal experts. */
 double ek__units_reached(const ek_job_model *model, int units);
 /* The tier that joins a rank of stage s with its neighbour on stage s + 1 (s = p - 1: stage 0), as a group of two. */
 ek__ranks ek__placement_edge(const ek_job *job, const ek_device *device, int stage);

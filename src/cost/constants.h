@@ -23,12 +23,12 @@ typedef struct ek__constant {
     ptrdiff_t basis_at; /* offset of the ek_cost_basis that speaks of it, -1: none */
 } ek__constant;
 
-/* Those that a device has, tier by tier. @return how many, at most EK__MAX_CONSTANTS */
+/* Those that a device has, tier by tier. @return their number, at most EK__MAX_CONSTANTS */
 int ek__constants_of(const ek_device *device, ek__constant out[EK__MAX_CONSTANTS]);
 
 double ek__constant_get(const ek__constant *constant, const ek_device *device);
 void ek__constant_set(const ek__constant *constant, double value, ek_device *device);
-/* As it is fitted: the logarithm or the figure itself, within the bounds; and back. */
+/* The fitted value: the logarithm or the figure itself, within the bounds; and back. */
 double ek__constant_scaled(const ek__constant *constant, double value);
 double ek__constant_value(const ek__constant *constant, double scaled);
 /* The middle of the prior, scaled. */

@@ -4,7 +4,8 @@
 
 #include "evenkeel/device.h"
 
-/* Fill in curves, host and the rest with the assumed defaults (device_default.c). Peaks, memory and tiers stay. */
+/* Fill in curves, host and the rest with the assumed defaults (device_default.c). Peaks, memory and tiers are
+ * unchanged. */
 void ek__device_default(ek_device *device);
 /* A tier of the assumed shares and latency, without size or rate. */
 void ek__tier_default(ek_tier *tier);

@@ -6,7 +6,7 @@
 
 #include "cost/data_parallel.h"
 
-/* Collectives of one kind and group. Layers of a model are alike, so the last sizes are kept. */
+/* Collectives of one kind and group. Layers of a model are equal, so the last sizes are cached. */
 enum { EK__ROUTE_SIZES = 4 };
 typedef struct ek__route {
     bool on;
@@ -35,7 +35,7 @@ typedef struct ek__data_routes {
     double owners;    /* that broadcast weights, one after the other, where tensors have owners; else 0 */
 } ek__data_routes;
 
-/* Collectives of one layer, seconds. Layers are alike, so the last ones are kept. */
+/* Collectives of one layer, seconds. Layers are equal, so the last ones are cached. */
 enum { EK__LAYERS_KEPT = 4 };
 typedef struct ek__layer_traffic {
     const ek__data_layer *of;

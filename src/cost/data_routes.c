@@ -74,7 +74,7 @@ ek__data_plan ek__data_plan_of(const ek_job *job, const ek_device *device, const
     ek__data_plan plan = {.job = job, .device = device, .stage = stage, .basis = EK_COST_MEASURED};
     plan.cut = s->shard_optimizer || s->shard_weight;
     plan.sums_each = job->run.sums_every_micro_batch || (plan.cut && s->shard_gradient);
-    /* FSDP lets go of a layer after its backward pass, of kept ones, too; unless it sums gradients whole. */
+    /* FSDP frees a layer after its backward pass, also the ones kept gathered; unless it sums gradients whole. */
     plan.keeps = job->rules.weight_gather == EK_GATHER_STEP;
     plan.gathers_layers =
         s->shard_weight && !job->run.gathers_once &&

@@ -132,7 +132,7 @@ static bool has_products(const ek_kernel_table *table)
     return false;
 }
 
-/* The limit is of kernels timed by themselves. */
+/* The limit is of kernels timed in isolation. */
 static void warn_without_effect(const ek__in *in, const ek__node *root, const ek_device *device)
 {
     const ek__node *node = ek__get(root, "sustained_share");

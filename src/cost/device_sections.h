@@ -5,7 +5,7 @@
 #include "base/config_tree.h"
 #include "cost/device_keys.h"
 
-/* Figures of a map that are there, into the struct at `base`. */
+/* Read the existing figures of a map into the struct at `base`. */
 ek_status ek__read_figures(const ek__in *in, const ek__node *map, const ek__device_entry *figure, int n, void *base);
 /* Warn of keys that are neither figures nor among `more`, NULL at the end or NULL. */
 void ek__warn_keys(const ek__in *in, const ek__node *map, const ek__device_entry *figure, int n,

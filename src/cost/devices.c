@@ -28,7 +28,7 @@ static const char *const aliases[][2] = {
     {"910C", "Atlas 900 A3"},  {"Ascend 910C", "Atlas 900 A3"},  {"A3", "Atlas 900 A3"},
 };
 
-/* How many devices there are. A mutex and a count rather than pthread_once(): where memory was out, the next call tries
+/* The number of devices. A mutex and a count rather than pthread_once(): where memory was out, the next call tries
  * again. The count is read and written with the mutex held. */
 static int read_all(void)
 {

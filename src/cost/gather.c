@@ -65,7 +65,7 @@ typedef struct pass {
     double computed;
 } pass;
 
-/* Layer i starts once its weights are there; then the next one's are requested, unless prefetching is off. */
+/* Layer i starts once its weights are gathered; then the next one's are requested, unless prefetching is off. */
 static void run_layer(ek__data_plan *plan, pass *p, int i)
 {
     const ek__data_layer *layer = &plan->stage->layer[i];

@@ -25,7 +25,7 @@ static double waste_of(const ek_device *device, double rows, double columns, dou
     return tiles * tile_m * tile_n / (many * rows * columns);
 }
 
-/* Libraries choose among tiles: where the large one would leave most of a wave idle a half or a quarter of it runs,
+/* Libraries choose among tiles: where the large one would leave most of a wave idle, a half or a quarter of it is used,
  * each halving at smaller_tile of the rate, since a tile's reads grow with its edge and its products with its area. */
 static double waste(const ek_device *device, const ek_curve *curve, const ek_kernel *k)
 {
@@ -84,8 +84,8 @@ double ek__kernel_alone(const ek_device *device, const ek_kernel *kernel)
     return curve_at(device, kernel, curve->alone_share > 0 ? curve->alone_share : curve->share);
 }
 
-/* A product timed by itself runs at clocks that a device does not hold for a whole step: measured kernels of nearly one
- * shape differ by a quarter for that. Seconds that one takes at least. */
+/* A product timed in isolation runs at clocks that a device cannot sustain for a whole step: for that reason measured
+ * kernels of nearly one shape differ by a quarter. Seconds that one takes at least. */
 static double under_load(const ek_device *device, const ek_kernel *kernel)
 {
     bool product = kernel->kind == EK_KERNEL_MATMUL || kernel->kind == EK_KERNEL_GROUPED;

@@ -140,7 +140,7 @@ static ek_status read_product(const reader *r, ek_kernel *k)
     return EK_OK;
 }
 
-/* m, k and n of a grouped product are those of the forward pass, whatever the stage. */
+/* m, k and n of a grouped product are those of the forward pass for every stage. */
 static ek_status read_grouped(const reader *r, ek_kernel *out)
 {
     static const char *const stages[] = {"fwd", "bwd_grad_act", "bwd_grad_w", NULL};
@@ -282,7 +282,7 @@ static ek_status read_table(reader *r, ek_kernel_table **out)
 
 ek_status ek_kernel_table_read(const char *path, const ek_listener *listener, ek_kernel_table **out, ek_error *err)
 {
-    (void)listener; /* nothing in such a table can be passed over */
+    (void)listener; /* no part of such a table is skipped */
     reader r = {.path = ek__path_name(path), .err = err};
     ek_status status = ek__csv_open(path, &r.csv, err);
     if (status)

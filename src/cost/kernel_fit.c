@@ -3,7 +3,7 @@
  * logarithm, so that bounds hold without a constrained method; a ridge on u pulls what the rows do not determine to
  * where the curve began. Large residuals count by their absolute value (pseudo-Huber), since tables of newest devices
  * hold kernels at two clocks. Tiles are whole numbers that a library chooses: each usual pair is tried and the least
- * sum of squares stays. */
+ * sum of squares wins. */
 #include <float.h>
 #include <math.h>
 #include <stdlib.h>

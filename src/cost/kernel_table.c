@@ -2,7 +2,7 @@
  * 1 and changes slowly where times themselves span four powers of ten; weights by the inverse square of the distance
  * (Shepard 1968) need no system of equations, and a weight of the curve itself makes them end smoothly at the reach.
  * Rows lie in one flat array, by class and by the projection of their point on the diagonal, which is never longer than
- * the distance: a binary search and the rows within reach of it are all that is read. */
+ * the distance: only a binary search and the rows within reach of it are read. */
 #include "cost/kernel_table.h"
 
 #include <math.h>
@@ -138,7 +138,7 @@ static int merge(const ek_kernel_row *row, const sorted *order, int first, int n
         clash[1] = least < most ? most : least;
     }
     *mean = row[order[first].row];
-    if (last > first + 1) /* a lone row keeps its time to the bit */
+    if (last > first + 1) /* a single row keeps its time bit by bit */
         mean->seconds = exp(sum / (last - first));
     return last - first;
 }

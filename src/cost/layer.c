@@ -132,7 +132,7 @@ static double cast_bytes(ek_fp8 recipe, double n, double size)
     }
 }
 
-/* Does a product before this one read the same tensor? Its cast is there then. */
+/* Does a product before this one read the same tensor? Its cast exists then. */
 static bool is_cast_before(const pricer *p, const ek__op *op)
 {
     for (const ek__op *other = p->graph->op; other < op; other++)
@@ -236,7 +236,7 @@ static bool is_tensor_comm(const pricer *p, int op)
     return op >= 0 && p->graph->op[op].kind == EK__OP_COMM && p->graph->op[op].group == EK__GROUP_TENSOR;
 }
 
-/* Is the next operator that is no view a collective of the tensor parallel ranks? */
+/* Is the next operator other than a view a collective of the tensor parallel ranks? */
 static bool feeds_comm(const pricer *p, const ek__op *op)
 {
     int next = (int)(op - p->graph->op) + 1;
@@ -300,11 +300,11 @@ static void add_product(pricer *p, const ek__op *op, ek_pass which, double flops
         add_casts(p, op, &kernel, pass);
 }
 
-/* How much longer fused attention takes than kernels written for the device. FlashAttention-2 is 1.3 to 1.5 times as
- * fast forward and twice as fast backward as FlashAttention in Triton, and twice as fast as the first FlashAttention
- * (arXiv 2307.08691, abstract and section 4.1). On Hopper it reaches 35 to 40 % of the peak (arXiv 2407.08608), kernels
- * with the instructions that came with it 41 in NeMo's published runs (docs/models.md). Devices of that generation and
- * later are those with 8-bit products. */
+/* The slowdown of fused attention against kernels written for the device. FlashAttention-2 is 1.3 to 1.5 times as fast
+ * forward and twice as fast backward as FlashAttention in Triton, and twice as fast as the first FlashAttention (arXiv
+ * 2307.08691, abstract and section 4.1). On Hopper it reaches 35 to 40 % of the peak (arXiv 2407.08608), kernels with
+ * the instructions that came with it 41 in NeMo's published runs (docs/models.md). Devices of that generation and later
+ * are those with 8-bit products. */
 static double attention_factor(const pricer *p, bool backward)
 {
     ek_attention_kernels kernels = p->job->run.attention;
@@ -559,7 +559,7 @@ static void hide_tensor(const pricer *p, ek__pass *pass)
     pass->hidden_tensor += hidden;
 }
 
-/* In the backward pass a product that is cut by columns gathers its input again and sums its input's gradient beside
+/* In the backward pass a product that is cut by columns gathers its input again and sums its input's gradient during
  * the products of the gradients. Of a layer's products about half are cut so. */
 static void hide_gradients(const pricer *p, double behind, ek__pass *pass)
 {
@@ -631,7 +631,7 @@ static ek_status lacks(const pricer *p, ek_error *err)
 static void price(pricer *p, ek__layer_cost *out)
 {
     ek__pass gradient = {.kernels = 0};
-    double behind = 0; /* seconds that may run beside products */
+    double behind = 0; /* seconds that products may hide */
     for (int i = 0; i < p->graph->n_ops; i++) {
         const ek__op *op = &p->graph->op[i];
         double before = gradient.part[EK_STEP_TENSOR];
@@ -714,7 +714,7 @@ static void price_again(const ek_job *job, const ek_device *device, ek__layer_co
     bool runs[EK__MAX_OPS];
     ek__pass pass;
     ek__graph_run_again(job, layer->graph, what, runs);
-    /* Casts that are repeated whatever is recomputed are part of the operator that reads them; gathers are part of the
+    /* Casts that are repeated for every recomputation are part of the operator that reads them; gathers are part of the
      * backward pass. */
     for (int i = 0; i < layer->graph->n_ops; i++)
         runs[i] = runs[i] && (what.full || !layer->graph->op[i].always_recomputed);

@@ -35,7 +35,7 @@ typedef struct ek__layer_cost {
  * the device has no peak or link for it; EK_ERR_MEMORY */
 ek_status ek__layer_cost_of(const ek_job *job, const ek_device *device, ek__graph_kind kind, ek__layer_cost *out,
                             ek_error *err);
-/* Likewise of a graph that is there and stays the caller's: such a layer is not cleared. */
+/* Likewise of an existing graph of the caller: such a layer is not cleared. */
 ek_status ek__layer_cost_with(const ek_job *job, const ek_device *device, ek__graph_kind kind, ek__graph *graph,
                               ek__layer_cost *out, ek_error *err);
 void ek__layer_cost_clear(ek__layer_cost *layer);

@@ -19,7 +19,7 @@ static double format_of(const ek_job *job)
     return job->run.fp8 == EK_FP8_NONE ? (double)job->types.compute : (double)EK_N_DTYPES + (double)job->run.fp8;
 }
 
-/* Embedding and head are no layers, and say nothing of any. */
+/* Embedding and head are not layers, and uncorrelated with all layers. */
 static const double apart = 100;
 
 void ek__layer_coordinates(const ek_job *job, ek__graph_kind kind, double out[EK__N_LAYER_COORDINATES])

@@ -22,8 +22,8 @@ struct ek_layer_table {
     double shift[2];    /* added to every layer's logarithm, and to every end's */
 };
 
-static const double most_logarithm = 3; /* further off is no correction */
-static const double jitter = 1e-9;      /* of a variance, for each row: equal rows leave no singular matrix */
+static const double most_logarithm = 3; /* without a correction beyond it */
+static const double jitter = 1e-9; /* of a variance, for each row, so that equal rows do not make a singular matrix */
 
 /* The covariance of rows with the noise of each: lambda over its weight. Factorised in place. */
 static bool factorise(ek_layer_table *table)

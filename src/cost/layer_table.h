@@ -9,8 +9,8 @@
 #include "evenkeel/device.h"
 #include "model/graph.h"
 
-/* Coordinates for comparing layers, natural logarithms: see ek__layer_coordinate_name. The last one keeps the embedding
- * and the head, above 0, apart from layers, 0. */
+/* Coordinates for comparing layers, natural logarithms: see ek__layer_coordinate_name. The last one separates the
+ * embedding and the head, above 0, from layers, 0. */
 enum { EK__N_LAYER_COORDINATES = 12 };
 extern const char *const ek__layer_coordinate_name[EK__N_LAYER_COORDINATES];
 enum { EK__MAX_LAYER_ROWS = 2000 };
@@ -24,7 +24,7 @@ typedef struct ek__layer_row {
 
 /* Parameters of the table's interpolation. */
 typedef struct ek__layer_scale {
-    double width;     /* in powers of e: how far a layer's correction reaches */
+    double width;     /* in powers of e: reach of a layer's correction */
     double lambda;    /* variance of a row of weight 1 over that of layers' corrections */
     double met_error; /* standard error of the logarithm of a corrected time, of layers like measured ones */
     double new_error; /* of layers unlike any */
@@ -35,11 +35,11 @@ ek__graph_kind ek__job_layer_kind(const ek_job *job);
 
 void ek__layer_coordinates(const ek_job *job, ek__graph_kind kind, double out[EK__N_LAYER_COORDINATES]);
 
-/* Is it one layer at two places, but for rounding in a file? */
+/* Are two places those of one layer, apart from rounding in a file? */
 bool ek__layer_same_place(const double *a, const double *b);
 
-/* How much corrections at two places have in common, in units of the variance of a layer's:
- *     k(a, b) = (1 + r) exp(-r), r = sqrt(3) |a - b| / width
+/* The covariance of corrections at two places, in units of the variance of a layer's: k(a, b) = (1 + r) exp(-r), r =
+ *     sqrt(3) |a - b| / width
  * 10 times that among embeddings and heads, nothing between them and layers. */
 double ek__layer_covariance(const double *a, const double *b, double width);
 

@@ -17,7 +17,7 @@
 #include <math.h>
 #include <stdint.h>
 
-/* Groups of one kind: n ranks, stride apart, in a world of so many. */
+/* Groups of one kind: n ranks with a stride, in a world of this many. */
 typedef struct groups {
     int64_t n, stride, world;
 } groups;
@@ -100,9 +100,9 @@ static int64_t part(const groups *g, int64_t x)
     return x / g->stride > 1 ? x / g->stride : 1;
 }
 
-/* How far the boundary of a unit is at least from the nearest end of the block it falls into. Boundary u lies u size
- * modulo n s into a block: over a whole period all multiples of the common divisor. A world that ends before is walked,
- * until no group can have fewer than a lone rank on a side. */
+/* The least distance of a unit's boundary from the nearest end of its block. Boundary u is at u size modulo n s in a
+ * block: over a whole period all multiples of the common divisor. A world that ends before is walked, until no group
+ * can have fewer than a lone rank on a side. */
 static int64_t nearest_boundary(const groups *g, int64_t block, int64_t step, int64_t size)
 {
     int64_t boundaries = (g->world - 1) / size, nearest = block, x = 0, on = size % block;
@@ -149,7 +149,7 @@ ek__ranks ek__placement(const ek_job *job, const ek_device *device, ek__dimensio
 }
 
 /* Are all ranks of two stages, the first of them `first`, in the same unit as their partners? A boundary anywhere
- * between the first rank of the one and the last of the other parts a pair. */
+ * between the first rank of one and the last of the other separates a pair. */
 static bool together(int64_t first, int64_t ranks, int64_t size)
 {
     return first / size == (first + ranks - 1) / size;

@@ -259,7 +259,7 @@ static void settle_latency(link *l)
             l->tier.start_us[at_once[i]] = fmax(0, l->tier.start_us[at_once[i]] - l->tier.latency_us);
 }
 
-/* Links without a number in their name are those of the node; two of them that are alike are one. */
+/* Links without a number in their name are those of the node; two equal ones count once. */
 static ek_status set_tiers(reader *r)
 {
     ek_device *d = &r->device;

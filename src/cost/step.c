@@ -275,7 +275,8 @@ static void price_edges(stepper *s)
     }
 }
 
-/* How often each slot runs on the stage of its cell, and on the mirrored one where micro-batches run both ways. */
+/* The number of runs of each slot on the stage of its cell, and on the mirrored one where micro-batches run both
+ * ways. */
 static void count_blocks(const stepper *s, double *count)
 {
     int n_slots = ek__order_n_slots(s->order);
@@ -371,7 +372,7 @@ static double n_devices(const ek_job *job)
     return (double)job->parallel.data * job->parallel.tensor * job->parallel.pipeline * job->parallel.context;
 }
 
-/* Seconds that a step of so many seconds waits for its data: a token's number and its label, 4 bytes each. */
+/* Seconds that a step of this length waits for its data: a token's number and its label, 4 bytes each. */
 static double input_seconds(const ek_device *device, const ek_job *job, double step)
 {
     const ek_job_parallel *p = &job->parallel;
@@ -381,7 +382,7 @@ static double input_seconds(const ek_device *device, const ek_job *job, double s
 }
 
 /* Seconds of a whole step that are not of the pipeline: the host's own, ranks that wait for the slowest of them, and
- * data that comes slower than it is used. */
+ * data that arrives more slowly than it is used. */
 static double add_whole(stepper *s, double step, double (*errors)[EK_N_STEP_PARTS])
 {
     const ek_device *device = s->device;
@@ -403,7 +404,7 @@ static double add_whole(stepper *s, double step, double (*errors)[EK_N_STEP_PART
 /* Of a step: the rounding error of sums of its parts, which is not waiting time. */
 #define ROUNDING 1e-12
 
-/* The part of a stage that nothing else explains is its bubble; the slowest stage is the one that has the least. */
+/* The part of a stage that nothing else explains is its bubble; the slowest stage has the least. */
 /* A part that no stage has follows from the job: nothing of it was measured. That a step never waits for its input
  * is assumed where the device file does not say how fast that is. */
 static void set_absent(stepper *s)

@@ -34,8 +34,7 @@ typedef struct key {
     int gradient; /* states.gradient */
     ek_job_run run;
     ek_rules rules;
-    ek__ranks
-        group[3]; /* where a layer's groups lie: which of them straddle nodes hangs on how many devices there are */
+    ek__ranks group[3]; /* placement of a layer's groups: which of them span nodes depends on the number of devices */
     ek_framework framework;
     ek_family family;
     int n_patterns;
@@ -206,7 +205,8 @@ ek__step_layers *ek__cost_cache_layers(ek_cost_cache *cache, const ek_job *job)
     key wanted;
     make_key(job, cache->device, &wanted);
     for (int i = 0; i < cache->n; i++)
-        /* NOLINTNEXTLINE(bugprone-suspicious-memory-comparison): padding is cleared, and 0 beside -0 is priced again */
+        /* NOLINTNEXTLINE(bugprone-suspicious-memory-comparison): padding is cleared, and -0 instead of 0 is priced
+         * again */
         if (memcmp(&cache->entry[i]->key, &wanted, sizeof wanted) == 0)
             return cache->entry[i];
     graphs *shared = graphs_of(cache, &wanted);
@@ -291,7 +291,7 @@ static ek_status measure(const ek_job *job, const ek__graph *graph, ek_recompute
     return EK_OK;
 }
 
-/* The place of a graph's bytes, the last ones first: layouts that are alike follow one another. NULL: no memory. */
+/* The place of a graph's bytes, the last ones first: similar layouts follow one another. NULL: no memory. */
 static measured *measured_of(graphs *of, ek__graph_kind kind, const sharing *wanted)
 {
     for (size_t i = of->n_measured; i-- > 0;)

@@ -45,7 +45,7 @@ ek__stage_price ek__stage_price_chunks(ek__stage_pricer *pricer, int stage, int 
 /* Milliseconds of one layer and micro-batch, without its wait for weights and gradients; those of a job's layers add
  * up. */
 ek_layer_times ek__stage_pricer_layer(ek__stage_pricer *pricer, ek__graph_kind kind);
-/* Bytes that it keeps of a micro-batch. */
+/* Bytes that it saves of a micro-batch. */
 ek_status ek__stage_pricer_kept(ek__stage_pricer *pricer, ek__graph_kind kind, ek_recompute recompute, int64_t *kept,
                                 ek_error *err);
 /* Seconds that an activation takes from each stage to the next, [n_stages]. */

@@ -3,11 +3,11 @@
  * times. Layers of one kind that follow one another in the model are one body kind; where kinds alternate more often
  * than bodies are allowed, all from the first change on are one body of their mean.
  *
- * Memory that comes and goes has to become constant for the balancer. The temporary memory of a layer's backward pass
- * is on every stage; recomputed activations are counted by ek_layers.recompute_transient, as the difference of two
- * kinds; the loss's memory beyond that of a layer is added to the tail's parameters. So a stage's peak is met where its
- * last layers, which run backward first, are not recomputed, and is a little high where they are. Not handled: the
- * first chunk's mask where chunks differ in layers, which is spread evenly over them. */
+ * Temporary memory has to become constant for the balancer. The temporary memory of a layer's backward pass is on every
+ * stage; recomputed activations are counted by ek_layers.recompute_transient, as the difference of two kinds; the
+ * loss's memory beyond that of a layer is added to the tail's parameters. So a stage's peak is met where its last
+ * layers, which run backward first, are not recomputed, and is a little high where they are. Not handled: the first
+ * chunk's mask where chunks differ in layers, which is spread evenly over them. */
 #include <assert.h>
 #include <math.h>
 #include <stdio.h>
@@ -34,7 +34,7 @@ typedef struct kind_cost {
 typedef struct maker {
     const ek_job *job; /* with patterns */
     const ek_device *device;
-    ek__job_programs *programs; /* of the job as it is */
+    ek__job_programs *programs; /* of the unchanged job */
     kind_cost kind[EK__N_GRAPH_KINDS];
     ek_error *err;
 } maker;
@@ -52,7 +52,7 @@ static double copies_of(const ek_job *job)
     return job->parallel.n_batch_interleave > 1 ? job->parallel.n_batch_interleave : 1;
 }
 
-/* Weights' gradients that stay when there is no buffer for them: the first backward pass leaves them. */
+/* Weights' gradients that stay when there is no buffer for them: the first backward pass makes them. */
 static int64_t stays(const ek__program *program)
 {
     int64_t bytes = 0;

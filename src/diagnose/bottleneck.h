@@ -11,8 +11,8 @@
 #include "diagnose/pipeline.h"
 #include "evenkeel/train_log.h"
 
-/* Gains are disjoint as far as the definitions go: a wait for data is no gap of the host, a wait for a late rank is no
- * communication, a wait in the pipeline is the balance's as far as equal stages would not have it. */
+/* Gains are disjoint as far as the definitions go: a wait for data is not a gap of the host, a wait for a late rank is
+ * not communication, a wait in the pipeline belongs to the balance as far as equal stages do not have it. */
 #define EK__BOTTLENECK_LIST(X)                                                                                         \
     X(slow_operators)                                                                                                  \
     X(computing)                                                                                                       \
@@ -54,14 +54,14 @@ ek_status ek__bottleneck_show(ek_bottleneck *bottleneck, ek_evidence evidence, e
 /** Add a finding under the least share; a note at the end lists these. Shares under 0.05 % are not reported.
  */
 ek_status ek__bottleneck_below(ek__diagnose *d, const char *id, double share, ek_error *err);
-/** Something could not be looked at. */
+/** Note a skipped check. */
 ek_status ek__bottleneck_needs(ek__diagnose *d, const char *what, const char *needs, const char *how, ek_error *err);
 /** Something that was given could not be used. `text` NULL: EK_ERR_MEMORY. */
 ek_status ek__bottleneck_note(ek__diagnose *d, const char *text, ek_error *err);
 /** Under which nothing is reported, in nanoseconds; 0 when no step is known. */
 double ek__least_ns(const ek__diagnose *d);
 
-/** How to get a trace, in the words of the framework at hand. */
+/** How to get a trace, in the words of the run's framework. */
 const char *ek__how_to_trace(const ek__diagnose *d);
 const char *ek__how_to_graph(const ek__diagnose *d);  /**< the IR of the compiled graph */
 const char *ek__how_to_times(const ek__diagnose *d);  /**< times of layers, and the plan */

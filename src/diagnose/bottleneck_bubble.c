@@ -103,7 +103,7 @@ static void scale_layers(ek_layers *layers, double factor)
         scale_times(&layers->body[b], factor);
 }
 
-/* Layers in which recomputation may be chosen when memory is known, and is as it is otherwise. */
+/* Layers with a choice of recomputation when memory is known, otherwise with today's. */
 static ek_status searched_layers(const ek__pipeline *p, ek_layers *layers, ek_error *err)
 {
     ek_plan plan = {0};

@@ -102,7 +102,7 @@ static ek_status show_queues(const ek__diagnose *d, ek_bottleneck *b, int *rank,
     return EK_OK;
 }
 
-/* Of a step, on the rank that waits longest; *rank stays where none waits. */
+/* Of a step, on the rank that waits longest; *rank is unchanged where none waits. */
 static double longest_wait(const ek_trace_run *run, int *rank)
 {
     double most = 0;

@@ -122,7 +122,7 @@ static void report_measures(const ek__diagnose *d, const ek_mitigation *list, in
                               last->step_change < 0 ? "shorter" : "longer");
 }
 
-/* Layers and recomputation spread anew: the shortest step of all measures that touch nothing else. */
+/* Layers and recomputation distributed again: the shortest step of all measures that change nothing else. */
 static void report_plan(const ek__diagnose *d, ek_bottleneck *b)
 {
     const ek__pipeline *p = &d->pipeline;

@@ -2,7 +2,7 @@
  * layers within the memory limit, with the peak predicted from the settings. Without a gain its cost is still reported,
  * with the reason, and with the measure that makes room for less. Where memory is not known the cost is reported
  * without a gain. Recomputation without effect in a graph keeps memory that others must compensate; that is reported
- * without a gain. Not handled: memory that only the running job knows of. */
+ * without a gain. Not handled: memory that is known only at run time. */
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
@@ -90,7 +90,7 @@ static ek_status add_with_plan(ek__diagnose *d, double cost_ns, int rank, ek_err
 
 /* ---- recomputation that memory needs ---- */
 
-/* Why the layers as they are cannot recompute less. */
+/* The reason why today's layers cannot recompute less. */
 static const char *why_needed(const ek__diagnose *d)
 {
     const ek__pipeline *p = &d->pipeline;

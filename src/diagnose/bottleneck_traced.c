@@ -167,7 +167,7 @@ static ek_status add_exposed(ek__diagnose *d, ek_error *err)
     return status ? status : ek__bottleneck_add(d, &b, err);
 }
 
-/* The bound assumes stages that can be made equal. A search with the layers' measured times knows better. */
+/* The bound assumes stages that can be made equal. A search with the layers' measured times is more exact. */
 static bool is_searched(const ek__diagnose *d, const rule *r)
 {
     return r->topic == EK_TOPIC_BALANCE && d->pipeline.there && d->pipeline.measured && d->pipeline.best.layers;

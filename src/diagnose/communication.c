@@ -15,7 +15,7 @@
 #include "trace/rank.h"
 
 static const double gradients_from = 0.3, weights_until = 0.6;
-enum { MAX_CLASSES = 256 }; /* of a rank; further groups are not looked at */
+enum { MAX_CLASSES = 256 }; /* of a rank; further groups are not checked */
 
 /* Letters of the name without regard to case, "_" and "-". */
 static bool has_word(const char *name, const char *word)

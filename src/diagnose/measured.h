@@ -5,7 +5,7 @@
 #include "diagnose/replay.h"
 #include "trace/rank.h"
 
-/** A trace as the bottlenecks look at it. */
+/** A trace as input of the bottlenecks. */
 typedef struct ek__measured {
     const ek_trace_run *run;   /**< NULL: no trace with time in it */
     const ek_trace_rank *rank; /**< the rank with the longest mean step */

@@ -73,10 +73,10 @@ static ek_status solve(const ek__pipeline *p, const ek_layers *layers, const ek_
     return status;
 }
 
-/* ---- within memory as it is predicted ---- */
+/* ---- within predicted memory ---- */
 
 /* The balancer's model of a layer's memory is a mean; the peak that counts is that of the job with the plan's settings.
- * So each plan is predicted anew, and the limits that the balancer keeps are moved by the difference. */
+ * So each plan is predicted again, and the balancer's limits are moved by the difference. */
 typedef struct within {
     const ek__pipeline *p;
     const ek_layers *layers;
@@ -176,7 +176,7 @@ static void leave_out_idle(ek_plan *plan)
     }
 }
 
-/* A plan of the balancer, as it is and with the least recomputation of its layers. Takes it. @return whether other
+/* A plan of the balancer, unchanged and with the least recomputation of its layers. Takes it. @return whether other
  * limits may bring another one */
 static ek_status add_solved(within *w, ek_plan *plan, double ms, bool *again)
 {
@@ -266,7 +266,7 @@ ek_status ek__pipeline_balance(const ek__pipeline *p, const ek_layers *layers, c
     return status;
 }
 
-/* ---- recomputation as it is ---- */
+/* ---- today's recomputation ---- */
 
 static ek_status copy_layers(const ek_layers *from, ek_layers *to, ek_error *err)
 {
@@ -359,7 +359,7 @@ static int compare_ints(const void *a, const void *b)
     return (*(const int *)a > *(const int *)b) - (*(const int *)a < *(const int *)b);
 }
 
-/* Numbers of a rank's layers in order; how often they begin anew is its chunks. @return their count, -1 without numbers
+/* Numbers of a rank's layers in order; the number of restarts gives its chunks. @return their count, -1 without numbers
  */
 static int sorted_numbers(const ek_trace_rank *rank, int *number, int *n_runs)
 {
@@ -854,7 +854,7 @@ static void add_left_out(const ek__pipeline *p, const ek_plan *plan, FILE *out)
         fputs("without --moe-layer-recompute\n", out);
 }
 
-/* Where micro-batches are no key of their own, their number follows from the global batch. */
+/* Where micro-batches have no separate key, their number follows from the global batch. */
 static void add_global_batch(const ek__pipeline *p, const ek__edit_oracle *wish, ek_framework framework, FILE *out)
 {
     bool counts = framework == EK_MINDFORMERS || framework == EK_MINDFORMERS_MCORE;

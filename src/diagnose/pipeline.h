@@ -19,7 +19,7 @@ typedef struct ek__edit_oracle {
     int batch;                     /**< sequences of a micro-batch; 0: today's */
 } ek__edit_oracle;
 
-/** A plan that was looked for. */
+/** A plan of a search. */
 typedef struct ek__planned {
     ek_plan plan;   /**< empty: there is none */
     double ms;      /**< step; NAN */
@@ -45,11 +45,12 @@ typedef struct ek__pipeline {
     ek_plan kept_layers; /**< least recomputation with the layers where they are; empty unless memory_known, and where
                               no recomputation fits */
     double kept_layers_ms, kept_peak_mb;
-    ek_plan best; /**< layers free; recomputation too where memory is known, else as it is */
+    ek_plan best; /**< layers free; recomputation too where memory is known, else today's */
     double best_ms, best_peak_mb;
     double as_it_is_ms;  /**< reference of best_ms */
     const char *why_not; /**< the missing input, where `there` is false */
-    char refused[256];   /**< not there: why ek_cost_step() has no step of the job; empty: that is not it */
+    char refused[256]; /**< without `there`: the reason why ek_cost_step() has no step of the job; empty: that is not it
+                        */
 } ek__pipeline;
 
 /** Make it from the given inputs. EK_OK with `there` false when an input is missing; EK_ERR_MEMORY. */
@@ -58,7 +59,7 @@ ek_status ek__pipeline_make(const ek_run_input *input, const ek__measured *measu
 void ek__pipeline_clear(ek__pipeline *pipeline);
 
 /** Best plan of a shape that the framework can express. Where memory is known its peak, predicted from the job with its
- *  settings, is within the limit; where it is not, recomputation is as it is today, on average. */
+ *  settings, is within the limit; where it is not, recomputation is today's on average. */
 ek_status ek__pipeline_balance(const ek__pipeline *p, const ek_layers *layers, const ek__edit_oracle *wish,
                                const ek_diagnose_options *options, ek__planned *out, ek_error *err);
 /** The plan's settings in the framework's words, in `pool`; NULL when memory is out. */

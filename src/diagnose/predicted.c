@@ -25,7 +25,7 @@ static ek_status unless_refused(ek_status status, const ek_error *why, ek_error 
     return status == EK_ERR_INPUT ? EK_OK : status;
 }
 
-/* A job that fits stays one that fits; one that does not must not grow. */
+/* A job that fits must still fit; one that does not must not grow. */
 static ek_status fits(const ek__diagnose *d, const ek_job *job, double *peak_mb, bool *fine, ek_error *err)
 {
     static const ek_memory_options options = {.without_top = true};

@@ -12,7 +12,7 @@ typedef struct ek__remedy {
     ek_step_part part;
     const char *change;  /**< a sentence */
     const char *caution; /**< likewise */
-    /** Put it into a copy of the job. @return false: it is in effect, or does nothing here */
+    /** Put it into a copy of the job. @return false: it is already in effect, or has no effect here */
     bool (*change_job)(ek_job *job, const ek_device *device);
 } ek__remedy;
 extern const ek__remedy ek__remedies[]; /* change_job NULL at the end */

@@ -1,10 +1,10 @@
 /* Replays measured steps. A rank's step is a sequence of its own time and of collectives; a collective ends when the
- * last of its ranks has come and the transfer is over, which is the shortest duration that any of them saw; its exposed
- * part is at its end and delays the rank. Running it forward without some of the ranks' own time gives the step without
- * the loss. Collectives are matched across ranks by group, name and number of earlier ones of that name in the step;
- * transfers between stages by group and by ending together. Not handled: own time that would only now become the
- * longest, since it was hidden by other work; clocks of hosts that lie further apart than transfers do, which leave
- * transfers unpaired and their waits as they were. */
+ * last of its ranks has arrived and the transfer is over, which is the shortest duration that any of them saw; its
+ * exposed part is at its end and delays the rank. Running it forward without some of the ranks' own time gives the step
+ * without the loss. Collectives are matched across ranks by group, name and number of earlier ones of that name in the
+ * step; transfers between stages by group and by ending together. Not handled: own time that would only now become the
+ * longest, since it was hidden by other work; clocks of hosts that differ by more than transfers do: transfers stay
+ * unpaired and their waits unchanged. */
 #include "diagnose/replay.h"
 
 #include <math.h>
@@ -279,13 +279,13 @@ static bool face(const side *x, const side *y)
            (x->direction != y->direction || x->direction == 3);
 }
 
-/* How far apart two sides may lie in the order of ends. */
+/* The largest distance of two sides in the order of ends. */
 enum { NEAR = 64 };
 
 static double mismatch(const side *x, const side *y)
 {
     bool same_name = strcmp(x->name, y->name) == 0;
-    return fabs((double)(x->end - y->end)) + (same_name ? 0 : 1e12); /* whoever has the same name goes first */
+    return fabs((double)(x->end - y->end)) + (same_name ? 0 : 1e12); /* sides with the same name go first */
 }
 
 /* Those of one name with a receive that began after the end of the send. */
@@ -401,8 +401,8 @@ static ek_status free_sends(ek__replay *p, ek_error *err)
     return EK_OK;
 }
 
-/* A side that ended before the last one came did not wait for it. A send that took no longer than the transfer did not
- * either, and may never wait: many are buffered. */
+/* A side that ended before the last one arrived did not wait for it. A send that took no longer than the transfer did
+ * not either, and may never wait: many are buffered. */
 static ek_status make_events(ek__replay *p, ek_error *err)
 {
     int64_t *last = ek__alloc(p->n_events, sizeof *last);
@@ -548,8 +548,8 @@ static void work_until(const replaying *x, int rank, int64_t to)
     r->clock += (own - less) * (c && c->faster ? 1 - c->faster[rank] : 1);
 }
 
-/* All sides of a collective have come. One that only waited for the collective before it came when that ended, which
- * may now be earlier than by the rank's own work. */
+/* All sides of a collective have arrived. A side that only waited for the previous collective arrived when that ended,
+ * which may now be earlier than by the rank's own work. */
 static double latest_arrival(const replaying *x, const event *e)
 {
     double latest = -INFINITY;
@@ -567,7 +567,7 @@ static double latest_arrival(const replaying *x, const event *e)
     return latest;
 }
 
-/* @return false when others have to come first */
+/* @return false when others must be processed first */
 static bool pass_point(const replaying *x, int rank, const point *at)
 {
     const side *s = &x->p->side[at->side];
@@ -615,7 +615,7 @@ static void reset_events(const replaying *x, const window *w)
         }
 }
 
-/* @return the step's time, NAN when ranks wait for one another for ever */
+/* @return the step's time, NAN when ranks wait for one another forever */
 static double replay_one(const replaying *x, int step)
 {
     const ek__replay *p = x->p;

@@ -38,9 +38,9 @@ ek_status ek__replay_new(const ek_trace_run *run, ek__replay **out, ek_error *er
 void ek__replay_free(ek__replay *replay);
 /** Steps that can be replayed: in all ranks, no warm-up, without a deadlock. */
 int ek__replay_steps(const ek__replay *replay);
-/** By how much the replay of the unchanged run misses the measured steps, relative; NAN without steps. */
+/** The relative error of the replay of the unchanged run against the measured steps; NAN without steps. */
 double ek__replay_error(const ek__replay *replay);
-/** Nanoseconds that a collective takes once the last of its ranks has come: the rest of its duration is a wait. NAN
+/** Nanoseconds that a collective takes once the last of its ranks has arrived: the rest of its duration is a wait. NAN
  *  when it is in no step that is replayed. */
 double ek__replay_transfer(const ek__replay *replay, int rank, int collective);
 /** Mean gain of a step; 0 without steps. O(n log n). EK_ERR_MEMORY. */

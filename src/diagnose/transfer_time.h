@@ -19,7 +19,7 @@ ek_status ek__rate_find(const ek__diagnose *d, int n_ranks, ek__rate *out, ek_er
 /** Nanoseconds of a graph's collective once; NAN where its bytes or the rate are not known. */
 double ek__rate_time(const ek__rate *rate, const ek_ir_comm *comm);
 
-/** How often a graph's collective of layers runs in a step; 1 where unknown, and *known is false then. */
+/** The number of runs of a graph's collective of layers in a step; 1 where unknown, and *known is false then. */
 int ek__micro_batches_of_step(const ek__diagnose *d, bool *known);
 
 #endif
