@@ -1,4 +1,4 @@
-/* evenkeel/balance.h - choose layers and recomputation of every chunk.
+/* evenkeel/balance.h - chooses layers and recomputation of every chunk.
  *
  * Unless stated otherwise, functions take O(1), those that clear or free O(size of the object), and may be called from
  * several threads at once, on the same objects where these are const. */

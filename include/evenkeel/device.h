@@ -1,6 +1,6 @@
-/* evenkeel/device.h - a device and its cluster: rates that kernels reach, the tiers of links between devices, the host.
- * Shipped devices are files under data/, part of the library; ek_device_read() reads the user's. ek_cost_step() turns
- * it and a job into a step (docs/models.md).
+/* evenkeel/device.h - describes a device and its cluster: rates that kernels reach, the tiers of links between devices,
+ * the host. Shipped devices are files under data/, part of the library; ek_device_read() reads the user's.
+ * ek_cost_step() turns it and a job into a step (docs/models.md).
  *
  * Unless stated otherwise, functions take O(1), those that clear or free O(size of the object), and may be called from
  * several threads at once, on the same objects where these are const. */

@@ -1,4 +1,4 @@
-/* evenkeel/emit.h - a plan as the settings of a training framework.
+/* evenkeel/emit.h - writes a plan as the settings of a training framework.
  *
  * An emitter is one file with a row in the table ek_emitters. It prints settings to paste, with comments on their
  * basis, on the parts of the plan that the framework cannot express, and on the cost of the nearest plan that it can.

@@ -1,4 +1,4 @@
-/* evenkeel/gate.h - gates for continuous integration: conditions on a result under which a run has failed, as
+/* evenkeel/gate.h - checks gates for continuous integration: conditions on a result under which a run has failed, as
  * expressions of the option `--fail-on`.
  *
  *     expression = path relation value | name | name relation value

@@ -1,4 +1,4 @@
-/* evenkeel/schedule.h - schedules: the order in which each stage runs its forward and backward blocks.
+/* evenkeel/schedule.h - lists the schedules: the order in which each stage runs its forward and backward blocks.
  *
  * A schedule is one file with a row in this table; only that file knows its order of blocks.
  *

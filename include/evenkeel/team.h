@@ -1,4 +1,4 @@
-/* evenkeel/team.h - processes that compute one result together.
+/* evenkeel/team.h - a team of processes that compute one result together.
  *
  * The library itself sends no messages: a program that can (MPI) fills an ek_team with its functions, and passes it in
  * options. Process 0 leads: it distributes the work and has the answer; the others have none. One thread of a process

@@ -1,8 +1,8 @@
-/* Simulated annealing (Kirkpatrick et al. 1983) with the simulated step as its objective. Eight chains run side by
- * side, one per vector lane, so that one pass over the schedule's blocks evaluates eight moves; batches of eight run on
- * all threads. A first round starts hot and finds the basins, a second one starts warm from the best of the first.
- * Every visited state is within the memory limit: after each move the recomputation of a bank (a stage's chunks, or
- * those of a stage and its mirror) is adapted to its room.
+/* Searches plans by simulated annealing (Kirkpatrick et al. 1983) with the simulated step as its objective. Eight
+ * chains run side by side, one per vector lane, so that one pass over the schedule's blocks evaluates eight moves;
+ * batches of eight run on all threads. A first round starts hot and finds the basins, a second one starts warm from the
+ * best of the first. Every visited state is within the memory limit: after each move the recomputation of a bank (a
+ * stage's chunks, or those of a stage and its mirror) is adapted to its room.
  *
  * Chains depend only on the seed and their batch, so the answer is the same for any number of threads. */
 #include <assert.h>

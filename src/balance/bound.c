@@ -1,5 +1,5 @@
-/* Lower bounds from paths that every plan has. The mean bound is a sum; the stage-by-stage bound is a shortest path
- * over (stage, layers placed) that minimises several sums at once, so it keeps the undominated sums (labels, as in
+/* Computes lower bounds from paths that every plan has. The mean bound is a sum; the stage-by-stage bound is a shortest
+ * path over (stage, layers placed) that minimises several sums at once, so it keeps the undominated sums (labels, as in
  * multi-criteria shortest paths, Martins 1984). Whole layers make it strong: an average over stages ignores that some
  * stage must have one layer more. */
 #include "balance/bound.h"

@@ -1,7 +1,8 @@
-/* Branch and bound over chunks in model order: each node fixes the layers and the recomputation of the next chunk. Its
- * lower bound is the simulated step with every open chunk at its least cost, which is valid because the step time only
- * grows with any block's duration; a node is dropped when its fixed chunks already exceed a stage's memory. Children
- * are bounded eight at a time. It proves small cases; on large ones it stops at its budget without a proof. */
+/* Searches plans by branch and bound over chunks in model order: each node fixes the layers and the recomputation of
+ * the next chunk. Its lower bound is the simulated step with every open chunk at its least cost, which is valid because
+ * the step time only grows with any block's duration; a node is dropped when its fixed chunks already exceed a stage's
+ * memory. Children are bounded eight at a time. It proves small cases; on large ones it stops at its budget without a
+ * proof. */
 #include <assert.h>
 #include <math.h>
 #include <stdlib.h>

@@ -1,7 +1,7 @@
-/* The default portfolio. One chunk a stage: the exact bound gives the plan and its proof in one pass. Else the
- * relaxation bounds the step first, since it is strong and cheap and a short time limit would otherwise leave it out;
- * then try to prove at once, which settles small cases in milliseconds, and anneal. The answer is then certified as for
- * any solver: the last attempt of branch and bound leaves most of the time for that. */
+/* The default solver, a portfolio of the others. One chunk a stage: the exact bound gives the plan and its proof in one
+ * pass. Else the relaxation bounds the step first, since it is strong and cheap and a short time limit would otherwise
+ * leave it out; then try to prove at once, which settles small cases in milliseconds, and anneal. The answer is then
+ * certified as for any solver: the last attempt of branch and bound leaves most of the time for that. */
 #include <assert.h>
 #include <math.h>
 

@@ -1,7 +1,7 @@
-/* Tuning by the rule of thumb. A stage's time grows with its layers, and so do the least recomputation and the peak, so
- * the layers that keep a stage's time within a window are a range, and a window has a plan when the ranges of all
- * stages reach the model's layers. The narrowest window is found by moving its lower end over all stage times and its
- * upper end after it (smallest range over sorted lists). One kind of body layer, one chunk a stage, 1F1B. */
+/* Tunes a plan by the rule of thumb. A stage's time grows with its layers, and so do the least recomputation and the
+ * peak, so the layers that keep a stage's time within a window are a range, and a window has a plan when the ranges of
+ * all stages reach the model's layers. The narrowest window is found by moving its lower end over all stage times and
+ * its upper end after it (smallest range over sorted lists). One kind of body layer, one chunk a stage, 1F1B. */
 #include "evenkeel/quick.h"
 #include "evenkeel/layers.h"
 #include "evenkeel/simulate.h"

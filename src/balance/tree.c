@@ -1,4 +1,4 @@
-/* Branch and cut over the layers of stages and chunks.
+/* Raises the lower bound by branch and cut over the layers of stages and chunks.
  *
  * It proves one target after the other: no plan takes less. The relaxation of a box of plans (master.c) either reaches
  * the target, or its mix of plans is split where that matters most: at the layers of the stage or chunk that are least

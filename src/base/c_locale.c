@@ -1,5 +1,5 @@
-/* libc's functions in the C locale. Calls libc's functions in the C locale, which the calling thread has for the time
- * of one call: the process may have set another one for all its threads. */
+/* Calls libc's functions in the C locale. The calling thread has it for the time of one call: the process may have set
+ * another one for all its threads. */
 #include "base/c_locale.h"
 
 #include <assert.h>

@@ -1,6 +1,6 @@
-/* A pool is a chain of blocks, each twice as large as the one before up to a bound, and at least as large as its first
- * item; memory is returned only as a whole. A growing array therefore leaves its old copies in the pool: at most the
- * array's size again. */
+/* Allocates memory that is freed as a whole. A pool is a chain of blocks, each twice as large as the one before up to a
+ * bound, and at least as large as its first item; memory is returned only as a whole. A growing array therefore leaves
+ * its old copies in the pool: at most the array's size again. */
 #include "base/pool.h"
 
 #include <stdarg.h>

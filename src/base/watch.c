@@ -1,5 +1,6 @@
-/* A stack of watches for each thread. Only the innermost is queried, and it queries the others when it reads the clock:
- * a clock costs some 30 ns, a block that is laid out about 10, so inner loops count and read it every WORK of them. */
+/* Keeps a stack of watches for each thread. Only the innermost is queried, and it queries the others when it reads the
+ * clock: a clock costs some 30 ns, a block that is laid out about 10, so inner loops count and read it every WORK of
+ * them. */
 #include "base/watch.h"
 
 #include <assert.h>

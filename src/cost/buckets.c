@@ -1,8 +1,8 @@
-/* Overlaps collectives by bucket with one pass: gradients fill buckets in the order in which backward makes them, and
- * each bucket's collective waits for the last gradient in it; weights are gathered in the order in which forward needs
- * them, and each layer waits for the last bucket with a part of it. One stream carries them, one after the other. A
- * layer's gradients are complete as its backward ends. Equal buckets that are ready together are one term, so the work
- * does not grow with their number. */
+/* Computes the overlap of collectives by bucket with one pass: gradients fill buckets in the order in which backward
+ * makes them, and each bucket's collective waits for the last gradient in it; weights are gathered in the order in
+ * which forward needs them, and each layer waits for the last bucket with a part of it. One stream carries them, one
+ * after the other. A layer's gradients are complete as its backward ends. Equal buckets that are ready together are one
+ * term, so the work does not grow with their number. */
 #include <math.h>
 
 #include "cost/data_internal.h"

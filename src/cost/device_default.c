@@ -1,5 +1,5 @@
-/* The assumed shares of a device without measurements. Large matrix products of training reach 70 to 80 % of the dense
- * peak, fused attention half of it; streams reach most of the memory's rate; a ring over a link about three
+/* Sets the assumed shares of a device without measurements. Large matrix products of training reach 70 to 80 % of the
+ * dense peak, fused attention half of it; streams reach most of the memory's rate; a ring over a link about three
  * quarters. */
 #include <stdio.h>
 

@@ -1,7 +1,7 @@
-/* The cache of ek_cost_step(): the cost of a layer depends only on a part of the job, which is the key; the oldest
- * entry is replaced. Graphs depend on less: entries that differ only in the number of micro-batches share them. Saved
- * bytes of a graph's programs also depend on the sharing of its states, which is a separate key. Orders are cached
- * likewise, by schedule and shape. */
+/* Caches layers and orders for ek_cost_step(): the cost of a layer depends only on a part of the job, which is the key;
+ * the oldest entry is replaced. Graphs depend on less: entries that differ only in the number of micro-batches share
+ * them. Saved bytes of a graph's programs also depend on the sharing of its states, which is a separate key. Orders are
+ * cached likewise, by schedule and shape. */
 #include "cost/step_layers.h"
 
 #include <stddef.h>
