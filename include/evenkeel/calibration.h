@@ -1,7 +1,7 @@
-/* evenkeel/calibration.h - a device fitted to what was measured: kernels and links as they are, the rest by least
- * squares on the steps of runs, with what the data determine and what they do not (docs/calibrate.md).
+/* evenkeel/calibration.h - fits a device to measurements: kernels and links are taken as measured, the rest by least
+ * squares on the steps of runs; the result lists which constants the data determine (docs/calibrate.md).
  *
- * Unless stated otherwise, functions take O(1), those that clear or free O(what they free), and may be called from
+ * Unless stated otherwise, functions take O(1), those that clear or free O(size of the object), and may be called from
  * several threads at once, on the same objects where these are const. */
 #ifndef EVENKEEL_CALIBRATION_H
 #define EVENKEEL_CALIBRATION_H
@@ -19,7 +19,7 @@ EK_BEGIN_DECLS
 
 /* ---- sources ---- */
 
-/** What a file is. */
+/** Kinds of files. */
 typedef enum ek_source_kind {
     EK_SOURCE_RUNS,    /**< a table of measured runs (ek_run_table_read) */
     EK_SOURCE_KERNELS, /**< a table of measured kernels (ek_kernel_table_read) */
@@ -27,16 +27,16 @@ typedef enum ek_source_kind {
     EK_SOURCE_LINKS,   /**< a log of nccl-tests or hccl_test */
     EK_SOURCE_LOG,     /**< a training log; its job file is a source, too */
     EK_SOURCE_JOB,
-    EK_SOURCE_PROFILE, /**< what a profiler wrote: anything ek_trace_run_read() reads, a folder too */
+    EK_SOURCE_PROFILE, /**< a profile: any file or folder that ek_trace_run_read() reads */
 } ek_source_kind;
 enum { EK_N_SOURCE_KINDS = 7 };
 extern const char *const *const ek_source_kind_name; /**< "measured runs", ... */
 
 /**
- * By its content: what a folder or the beginning of a file is like.
+ * The kind of a folder or file, from its content.
  *
  * @param out  untouched on failure
- * @return EK_OK; EK_ERR_INPUT when it is none of them; EK_ERR_SYSTEM, EK_ERR_MEMORY. Cost: one read of the file's
+ * @return EK_OK; EK_ERR_INPUT for any other content; EK_ERR_SYSTEM, EK_ERR_MEMORY. Cost: one read of the file's
  *         beginning, of a bounded size.
  */
 ek_status ek_source_kind_of(const char *path, ek_source_kind *out, ek_error *err);
@@ -57,33 +57,33 @@ typedef struct ek_link_log {
 
 /**
  * Read a log of nccl-tests (size, count, type, redop, root, time, algbw, busbw; out of place, in place where only that
- * is there) or of hccl_test (data_size, aveg_time, alg_bandwidth). The collective is the name of the program in the
- * log (all_reduce_perf, all_reduce_test), else in the file's name. The ranks are those that the log lists, else what
- * its bandwidths imply, else what `-np`, `-n` or `-p` says in a command that it repeats.
+ * is there) or of hccl_test (data_size, aveg_time, alg_bandwidth). The collective comes from the program's name in the
+ * log (all_reduce_perf, all_reduce_test), else in the file's name. The number of ranks is that of the log's list, else
+ * follows from its bandwidths, else from `-np`, `-n` or `-p` of a command in the log.
  *
  * @param per_node  devices of a node where the log does not list them
  * @param out       ek_link_log_clear() frees it; untouched on failure
- * @return EK_OK; EK_ERR_INPUT with the line: no rows, a collective that is not modelled, a size or time that is none;
+ * @return EK_OK; EK_ERR_INPUT with the line: no rows, a collective that is not modelled, an invalid size or time;
  *         EK_ERR_SYSTEM, EK_ERR_MEMORY. O(file size).
  */
 ek_status ek_link_log_read(const char *path, int per_node, ek_link_log *out, ek_error *err);
 /**
- * The same over bytes in memory; `name` stands for the file's.
+ * The same over bytes in memory; `name` replaces the file's name.
  *
  * @param text  [size] bytes
  * @return as ek_link_log_read(). O(size).
  */
 ek_status ek_link_log_parse(const char *name, const char *text, size_t size, int per_node, ek_link_log *out,
                             ek_error *err);
-/** Free what it holds and zero it. Accepts a zeroed struct. */
+/** Free its contents and zero it. Accepts a zeroed struct. */
 void ek_link_log_clear(ek_link_log *log);
 
 /* ---- calibration ---- */
 
-/** What became of a constant. */
+/** Result of the fit for a constant. */
 typedef enum ek_fit_state {
     EK_FIT_DETERMINED,
-    EK_FIT_AT_BOUND,  /**< the data push it out of what is possible: it stands in for something else */
+    EK_FIT_AT_BOUND,  /**< the data push it out of its range: it compensates for another error */
     EK_FIT_WIDE,      /**< the data narrow it by less than a fifth */
     EK_FIT_NO_EFFECT, /**< no run depends on it */
 } ek_fit_state;
@@ -98,7 +98,7 @@ typedef struct ek_calibrated_constant {
     ek_fit_state state;
 } ek_calibrated_constant;
 
-/** A run, with what is said of it. */
+/** A run and its results. */
 typedef struct ek_calibrated_run {
     char name[160], group[160];
     char file[256];
@@ -108,8 +108,8 @@ typedef struct ek_calibrated_run {
     double left_out;      /**< predicted without the run, NAN: it was not fitted */
     double group_out;     /**< predicted without its group */
     double weight;        /**< in the fit, below 1 for one that is off */
-    bool used, held;      /**< fitted; kept back */
-    char why[200];        /**< neither: why */
+    bool used, held;      /**< fitted; held out */
+    char why[200];        /**< neither: the reason */
 } ek_calibrated_run;
 
 /** Of |predicted / measured - 1|. */
@@ -128,12 +128,12 @@ typedef struct ek_calibrated_link {
     double median_error; /**< of |predicted / measured - 1| */
 } ek_calibrated_link;
 
-/** Collectives of a profile, by what became of them. */
+/** Collectives of a profile, by how they were used. */
 typedef enum ek_profile_collective {
     EK_PROFILE_WHOLE,     /**< waiting is known, so that their time is that of the transfer */
     EK_PROFILE_SHORTEST,  /**< waiting may be inside: of each size the shortest was taken */
-    EK_PROFILE_UNSIZED,   /**< nothing tells operation, bytes or ranks of the group */
-    EK_PROFILE_UNPLACED,  /**< nothing tells on which nodes their ranks are */
+    EK_PROFILE_UNSIZED,   /**< operation, bytes or ranks of the group are unknown */
+    EK_PROFILE_UNPLACED,  /**< the nodes of their ranks are unknown */
     EK_PROFILE_TOO_FEW,   /**< waiting may be inside, and too few of their size to hold one without */
     EK_PROFILE_UNMODELLED /**< broadcasts and others that no step is priced with */
 } ek_profile_collective;
@@ -142,7 +142,7 @@ extern const char *const *const ek_profile_collective_name; /**< whole, shortest
 
 enum { EK_N_PROFILE_NOTES = 3 };
 
-/** What a profile gave. */
+/** The data taken from a profile. */
 typedef struct ek_calibrated_profile {
     char path[256]; /**< the first of its sources */
     int n_ranks;
@@ -150,8 +150,8 @@ typedef struct ek_calibrated_profile {
     bool fitted[EK_N_KERNEL_KINDS];           /**< enough of them for the kind's curve */
     double start_error[EK_N_KERNEL_KINDS];    /**< median of |predicted / measured - 1| of the start over the shapes */
     long long n_operators[EK_N_PROFILE_LEFT]; /**< executions */
-    long long n_causal_assumed;               /**< of attention: nothing tells, so a causal mask was assumed */
-    long long n_layout_assumed;               /**< of products: nothing tells, so forward was assumed */
+    long long n_causal_assumed; /**< attention operators with an unknown mask; a causal mask was assumed */
+    long long n_layout_assumed; /**< products with an unknown direction; forward was assumed */
     long long n_collectives[EK_N_PROFILE_COLLECTIVES];
     int n_link_times;                   /**< operation, bytes and ranks, each once */
     long long n_intervals;              /**< between launches of one thread */
@@ -160,14 +160,14 @@ typedef struct ek_calibrated_profile {
     int launch;                         /**< ek_launch that it is of */
     double step_seconds;                /**< NAN: not known */
     bool step_used;                     /**< as a measured run of a job */
-    char note[EK_N_PROFILE_NOTES][240]; /**< what was missing and how to have it; "" behind the last */
+    char note[EK_N_PROFILE_NOTES][240]; /**< missing data and how to record it; "" after the last */
 } ek_calibrated_profile;
 enum { EK_PROFILE_LEAST_SHAPES = 6 }; /* more than a curve has constants */
 
 /** A run worth measuring. */
 typedef struct ek_proposed_run {
     char what[200];
-    char from[200];   /**< a measured run's layout, which it is made of by */
+    char from[200];   /**< the measured layout that it is derived from, by */
     char change[320]; /**< these settings of its framework */
     double seconds;   /**< predicted */
     double expected;  /**< standard error of the prediction's logarithm */
@@ -213,7 +213,7 @@ typedef struct ek_calibrate_input {
     const char *const *path; /**< [n_paths] of any kind and order */
     int n_paths;
     const ek_device *start; /**< borrowed; NULL: the shipped device that the runs name */
-    double holdout;         /**< share of the groups kept back, 0..0.9 */
+    double holdout;         /**< share of the groups held out, 0..0.9 */
     const ek_listener *listener;
     void (*progress)(void *user, double share, const char *what); /**< may be NULL */
     void *progress_user;
@@ -221,20 +221,20 @@ typedef struct ek_calibrate_input {
 } ek_calibrate_input;
 
 /**
- * Fit a device to sources of any mixture: kernels and rates as they are, profiles' operators, collectives and launches,
- * links fitted to their tests, then constants to
- * the steps of runs, then a table of what layers took besides. Groups of runs are kept back by a hash of their names.
+ * Fit a device to sources of any mixture: kernels and rates as measured, profiles' operators, collectives and launches,
+ * links fitted to their tests, then constants to the steps of runs, then a table of the remaining time of layers.
+ * Groups of runs are held out by a hash of their names.
  *
  * @param out  ek_calibration_clear() frees it, its device too; untouched on failure
- * @return EK_OK; EK_ERR_INPUT naming the file, or what is missing (a start, a log's job, runs that can be predicted);
+ * @return EK_OK; EK_ERR_INPUT naming the file or the missing input (a start, a log's job, runs that can be predicted);
  *         EK_ERR_SYSTEM, EK_ERR_MEMORY. Cost: about 2000 ek_cost_step() of each run.
  */
 ek_status ek_calibrate(const ek_calibrate_input *input, ek_calibration *out, ek_error *err);
-/** Free what it holds and zero it. Accepts a zeroed struct. */
+/** Free its contents and zero it. Accepts a zeroed struct. */
 void ek_calibration_clear(ek_calibration *calibration);
 
 /**
- * The device as a file, with what it was fitted to and the errors left as comments.
+ * Write the device as a file, with its sources and the remaining errors as comments.
  *
  * @return EK_OK, or EK_ERR_SYSTEM when `out` cannot be written. O(output).
  */

@@ -1,6 +1,6 @@
-/* evenkeel/cases.h - plans with their simulations, each under a name: what a report or a page compares.
+/* evenkeel/cases.h - named plans with their simulations, for comparison in a report or a page.
  *
- * Unless stated otherwise, functions take O(1), those that clear or free O(what they free), and may be called from
+ * Unless stated otherwise, functions take O(1), those that clear or free O(size of the object), and may be called from
  * several threads at once, on the same objects where these are const. */
 #ifndef EVENKEEL_CASES_H
 #define EVENKEEL_CASES_H
@@ -23,25 +23,25 @@ typedef struct ek_case {
 typedef struct ek_case_options {
     int n_stages;                /**< that plans must have; 0: any */
     int n_chunks;                /**< per stage, that `schedule` is given for; 0: those of each plan */
-    int n_micro_batches;         /**< of a step, whole ones; 0: as the plan says, 4 where it does not */
+    int n_micro_batches;         /**< of a step, whole ones; 0: the plan's, 4 without one */
     int n_pieces;                /**< sequence pieces of a micro-batch, which the layers are cut for; 0 counts as 1 */
-    int less_memory;             /**< 1: the shorter warm-up; 0; -1: as the plan says */
+    int less_memory;             /**< 1: the shorter warm-up; 0; -1: the plan's */
     bool same_chunks;            /**< plans with another number of chunks than n_chunks are refused */
     const ek_schedule *schedule; /**< NULL: the plan's own, else ek_schedule_for() */
     ek_comm comm;
     double memory_limit_mb;        /**< for orders that are made for it; 0: none */
-    const ek_balance_lists *lists; /**< what depends on the shape; what it gives lives as long as the case. NULL */
+    const ek_balance_lists *lists; /**< settings that depend on the shape; they live as long as the case. NULL */
 } ek_case_options;
 
-enum { EK_MAX_CASES = 260 }; /**< a plan file's most, an answer and what it is compared with */
+enum { EK_MAX_CASES = 260 }; /**< the most plans of a file, an answer, and the plans it is compared with */
 
-/** Plans, each with its simulation. Zeroed to begin with; stays where it is, since `cases` points into it. */
+/** Plans, each with its simulation. Zeroed to begin with; it must not move, since `cases` points into it. */
 typedef struct ek_cases {
     int n;
     ek_case cases[EK_MAX_CASES];
     ek_plan plans[EK_MAX_CASES];
     ek_timeline timelines[EK_MAX_CASES];
-    void *own[EK_MAX_CASES]; /**< what `lists` gave for the case */
+    void *own[EK_MAX_CASES]; /**< the case's settings from `lists` */
     void (*release)(void *own);
     char names[EK_MAX_CASES][EK_NAME_SIZE];
     char files[EK_MAX_CASES][256]; /**< names for pictures: the plan's own or NAME.svg, each once, without folders */
@@ -49,8 +49,8 @@ typedef struct ek_cases {
     ek_order *order;                      /**< the last one laid out; plans of one shape share it */
 } ek_cases;
 
-/** The schedule that a plan of so many chunks is run under: options->schedule, unless that is given for other chunks
- *  than the plan's and is not defined for those; else ek_schedule_for(). */
+/** The schedule of a plan with this number of chunks: options->schedule, unless that is given for other chunks than the
+ *  plan's and is not defined for those; else ek_schedule_for(). */
 const ek_schedule *ek_case_schedule(const ek_case_options *options, int n_chunks, int less_memory);
 
 /**

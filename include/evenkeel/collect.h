@@ -1,6 +1,6 @@
-/* evenkeel/collect.h - what the logs of a dry run say each stage held, and how an init file is filled with it.
+/* evenkeel/collect.h - reads each stage's peak memory from the logs of a dry run and fills an init file with it.
  *
- * Unless stated otherwise, functions take O(1), those that clear or free O(what they free), and may be called from
+ * Unless stated otherwise, functions take O(1), those that clear or free O(size of the object), and may be called from
  * several threads at once, on the same objects where these are const. */
 #ifndef EVENKEEL_COLLECT_H
 #define EVENKEEL_COLLECT_H
@@ -19,10 +19,10 @@ enum {
     EK_LOG_LINE_SIZE = 256,
 };
 
-/** What one log says. Memory in MB; NAN where it does not say. */
+/** Contents of one log. Memory in MB; NAN where the log has none. */
 typedef struct ek_log {
-    double used_mb;      /**< "Used peak memory usage": what the stage needs, without fragments */
-    double actual_mb;    /**< "Actual peak memory usage": what the device must hold, with them */
+    double used_mb;      /**< "Used peak memory usage": the stage's need, without fragments */
+    double actual_mb;    /**< "Actual peak memory usage": the memory taken on the device, with fragments */
     double device_mb;    /**< "Device MOC memory size", or HBM */
     double framework_mb; /**< "MindSpore Used memory size": of the framework's pool */
     /** Without one of the two peaks: the last lines with errors, or else the last lines, as far as they fit. */
@@ -32,11 +32,11 @@ typedef struct ek_log {
 } ek_log;
 
 /**
- * Read the log of one rank, of any length: the last block of memory lines counts. They may stand behind a log prefix,
- * and bytes that are no text do no harm. A line that the end of the file cuts off is not there.
+ * Read the log of one rank, of any length: the last block of memory lines counts. They may have a log prefix, and
+ * binary bytes are skipped. A line cut off by the end of the file is ignored.
  *
- * @return EK_OK, also when the log has no peaks; EK_ERR_INPUT with line and column when one of them is no memory (no
- *         unit, negative, 0, too large), EK_ERR_SYSTEM, EK_ERR_MEMORY. O(bytes), about 0.3 MB of memory.
+ * @return EK_OK, also when the log has no peaks; EK_ERR_INPUT with line and column when one of them is not a valid
+ *   amount of memory (no unit, negative, 0, too large), EK_ERR_SYSTEM, EK_ERR_MEMORY. O(bytes), about 0.3 MB of memory.
  */
 ek_status ek_log_read(const char *path, ek_log *out, ek_error *err);
 
@@ -47,7 +47,7 @@ typedef enum ek_peak { EK_PEAK_ACTUAL, EK_PEAK_USED } ek_peak;
 typedef struct ek_stage_log {
     int stage, rank;
     char *path;  /**< of the log, or of the stage's folder when it has none */
-    bool no_log; /**< the stage's folder holds no log */
+    bool no_log; /**< the stage's folder has no log */
     ek_log log;
 } ek_stage_log;
 
@@ -60,7 +60,7 @@ typedef struct ek_round {
 } ek_round;
 
 typedef struct ek_collection {
-    int n_stages; /**< as told, or one more than the highest that has a log */
+    int n_stages; /**< as given, or one more than the highest stage with a log */
     int n_rounds;
     ek_round *round; /**< [n_rounds], in the order given */
 } ek_collection;
@@ -74,19 +74,19 @@ typedef struct ek_collection {
  *
  * @param sources   [n_sources] folders or listings; "-" is a listing from standard input
  * @param n_stages  of the dry run; 0 when not known
- * @param listener  warned of logs that were passed over
+ * @param listener  warned about skipped logs
  * @return EK_OK, also when stages are missing or have no peaks; EK_ERR_INPUT: no logs, two of one stage that differ,
- *         ranks that do not fit, a stage beyond n_stages, a value that is no memory; EK_ERR_SYSTEM, EK_ERR_MEMORY.
- *         O(bytes of the logs + entries of the folders).
+ *         contradicting ranks, a stage beyond n_stages, a value that is not an amount of memory; EK_ERR_SYSTEM,
+ *         EK_ERR_MEMORY. O(bytes of the logs + entries of the folders).
  */
 ek_status ek_collection_read(const char *const *sources, int n_sources, int n_stages, const ek_listener *listener,
                              ek_collection *out, ek_error *err);
-/** Free what it holds and zero it. Accepts a zeroed struct. */
+/** Free its contents and zero it. Accepts a zeroed struct. */
 void ek_collection_clear(ek_collection *collection);
 
 /** The log of a stage, or NULL. O(logs of the round). */
 const ek_stage_log *ek_round_find(const ek_round *round, int stage);
-/** The peak of a stage that counts; NAN when there is no log or it does not say. `log` may be NULL. */
+/** The peak of a stage that counts; NAN without a log or without the line. `log` may be NULL. */
 double ek_stage_log_peak(const ek_stage_log *log, ek_peak which);
 /** Stages without the peak that counts, in all rounds. O(rounds x stages^2). */
 int ek_collection_count_gaps(const ek_collection *collection, ek_peak which);
@@ -105,12 +105,12 @@ typedef struct ek_memory_usage {
 } ek_memory_usage;
 
 /**
- * What goes into memory_usage.
+ * Make the memory_usage of an init file.
  * @return EK_OK; EK_ERR_INPUT when the first or last stage has no peak, fewer than 3 stages were run, or a round has no
- *         middle stage: the message names what is missing; EK_ERR_MEMORY. O(rounds x stages^2).
+ *         middle stage: the message names the missing part; EK_ERR_MEMORY. O(rounds x stages^2).
  */
 ek_status ek_memory_usage_make(const ek_collection *collection, ek_peak which, ek_memory_usage *out, ek_error *err);
-/** Free what it holds and zero it. Accepts a zeroed struct. */
+/** Free its contents and zero it. Accepts a zeroed struct. */
 void ek_memory_usage_clear(ek_memory_usage *usage);
 
 /**
@@ -118,11 +118,11 @@ void ek_memory_usage_clear(ek_memory_usage *usage);
  * byte. Nothing is written.
  *
  * @param path      of the file, which may lack memory_usage or hold null or 0 in it
- * @param listener  warned when the file had other peaks, and when the peaks cannot be taken apart into layers
- * @param text      NUL-terminated behind `size` bytes; free() it
+ * @param listener  warned when the file had other peaks, and when the peaks cannot be decomposed into layers
+ * @param text      `size` bytes with a terminating NUL; free() it
  * @param size      out: bytes of the text
- * @return EK_OK; EK_ERR_INPUT when the file has other rounds or stages than the collection, is no init file, or stages
- *         are missing and those left are too few; EK_ERR_SYSTEM, EK_ERR_MEMORY. O(file size + rounds x stages^2).
+ * @return EK_OK; EK_ERR_INPUT when the file has other rounds or stages than the collection, is not an init file, or too
+ *   few stages remain without the missing ones; EK_ERR_SYSTEM, EK_ERR_MEMORY. O(file size + rounds x stages^2).
  */
 ek_status ek_dryrun_fill(const char *path, const ek_collection *logs, ek_peak which, const ek_listener *listener,
                          char **text, size_t *size, ek_error *err);

@@ -1,5 +1,5 @@
-/* evenkeel/compute.h - what a profiled run computes: its operators by type and shape over all ranks, what they reach of
- * the device, and what of them could be faster.
+/* evenkeel/compute.h - analyses the operators of a profiled run by type and shape over all ranks: their share of the
+ * device's rates, and those that could be faster.
  *
  * ek_compute_make() makes it of a run that was read with ek_trace_options.measure and keeps it in the run, so that
  * every writer of a trace shows it. A pattern of operators that a fused one replaces is one row in
@@ -18,31 +18,31 @@
 
 EK_BEGIN_DECLS
 
-/** Why operators of a profile tell nothing of a device's kernels. */
+/** Reasons for which operators of a profile do not measure a device's kernels. */
 typedef enum ek_profile_left {
     EK_PROFILE_TAKEN,
-    EK_PROFILE_NO_SHAPES, /**< nothing tells their shapes */
-    EK_PROFILE_OTHER,     /**< operators whose work does not follow from their shapes */
+    EK_PROFILE_NO_SHAPES, /**< shapes are unknown */
+    EK_PROFILE_OTHER,     /**< operators with work that does not follow from their shapes */
     EK_PROFILE_UNCLEAR,   /**< shapes that do not fit the operator, or types that nothing is known of */
     EK_PROFILE_NO_PEAK,   /**< a type that the device has no peak for, or products of TF32 */
-    EK_PROFILE_PACKED,    /**< attention of packed sequences, whose lengths a profile does not tell */
+    EK_PROFILE_PACKED,    /**< attention of packed sequences, with lengths that a profile does not have */
     EK_PROFILE_TOO_FAST,  /**< beyond the device's peak or memory rate: served by a cache, or of another device */
 } ek_profile_left;
 enum { EK_N_PROFILE_LEFT = 7 };
 extern const char *const *const ek_profile_left_name; /**< taken, no_shapes, ... */
 
-/** What an operator is of. */
+/** Classes of operators. */
 typedef enum ek_compute_class {
     EK_COMPUTE_MATRIX,    /**< products and convolutions */
     EK_COMPUTE_ATTENTION, /**< fused attention */
     EK_COMPUTE_VECTOR,    /**< norms, activations, sums, losses, optimizers */
     EK_COMPUTE_TRANSFORM, /**< layouts and types: TransData, Transpose, Cast, copies */
-    EK_COMPUTE_AI_CPU,    /**< whatever runs on Ascend's scalar processors */
+    EK_COMPUTE_AI_CPU,    /**< operators on Ascend's scalar processors */
     EK_COMPUTE_OTHER,
 } ek_compute_class;
 enum { EK_N_COMPUTE_CLASSES = 6 };
 extern const char *const *const ek_compute_class_name; /**< matrix, attention, vector, transform,
-                                                                            ai_cpu, other */
+                                                            ai_cpu, other */
 
 /** Operators of one type, shape and kernel, over all ranks. */
 typedef struct ek_compute_operator {
@@ -55,7 +55,7 @@ typedef struct ek_compute_operator {
     int n_ranks;                   /**< that have it */
     double least, median, most;    /**< over these ranks, of the median of an execution, nanoseconds */
     int least_at, most_at;         /**< indices in ek_trace_run.rank */
-    ek_profile_left known;         /**< EK_PROFILE_TAKEN: `kernel_` tells its work */
+    ek_profile_left known;         /**< EK_PROFILE_TAKEN: `kernel_` has its work */
     ek_kernel work;                /**< FLOPs and bytes of one execution */
     double tflops, gbs;            /**< reached by the median execution: 10^12 FLOP/s, 10^9 B/s; NAN */
     double share_of_peak;          /**< of the device's for the type; NAN without a device */
@@ -76,7 +76,7 @@ typedef enum ek_compute_fault {
     EK_FAULT_CROSS_ENTROPY,
     EK_FAULT_TRANSFORMS, /**< chains of layout transforms */
     EK_FAULT_TYPE,       /**< products in a type off the fast path */
-    EK_FAULT_SHAPE,      /**< products far below what their shape allows */
+    EK_FAULT_SHAPE,      /**< products far below the rate of their shape */
 } ek_compute_fault;
 enum { EK_N_COMPUTE_FAULTS = 9 };
 extern const char *const *const ek_compute_fault_name;  /**< "ai-cpu", "unfused-attention", ... */
@@ -87,15 +87,15 @@ typedef struct ek_compute_loss {
     int rank;      /**< index in ek_trace_run.rank */
     int64_t start; /**< of its first operator */
     int64_t time;  /**< of its operators, nanoseconds */
-    int64_t lost;  /**< of it what the better one would not take */
+    int64_t lost;  /**< the part of it that the better operator saves */
 } ek_compute_loss;
 
 /** All places of one fault. */
 typedef struct ek_compute_finding {
     ek_compute_fault fault;
     const char *what;     /**< the operators in words: "BatchMatMul, SoftmaxV2, BatchMatMul" */
-    const char *instead;  /**< what to change, a sentence */
-    const char *setting;  /**< the same as it is written in the run's files */
+    const char *instead;  /**< the recommended change, a sentence */
+    const char *setting;  /**< the same in the syntax of the run's files */
     const char *estimate; /**< how `lost` was worked out, a sentence */
     size_t n;
     ek_compute_loss *loss; /**< [n], by rank, then start */
@@ -104,10 +104,10 @@ typedef struct ek_compute_finding {
 } ek_compute_finding;
 
 struct ek_compute {
-    char device[EK_NAME_SIZE];         /**< whose peaks and curves; "" without one */
+    char device[EK_NAME_SIZE];         /**< device of the peaks and curves; "" without one */
     double time[EK_N_COMPUTE_CLASSES]; /**< of all ranks together, nanoseconds */
     double total;                      /**< their sum */
-    double flops;                      /**< of all operators whose work is known */
+    double flops;                      /**< of all operators with known work */
     double known;                      /**< time of these, nanoseconds */
     int n;
     ek_compute_operator *op; /**< [n], longest total first, then by name, shapes, types, layout, kernel, core */
@@ -116,9 +116,9 @@ struct ek_compute {
 };
 
 /**
- * Make run->compute, which belongs to the run. Made before, it is made again.
+ * Make run->compute, which belongs to the run. An existing one is replaced.
  *
- * @param device  whose peaks and curves times are compared with; NULL: none
+ * @param device  with the peaks and curves for the comparison; NULL: none
  * @return EK_OK; EK_ERR_MEMORY, and run->compute is NULL. O(n log n) for n executions.
  */
 ek_status ek_compute_make(ek_trace_run *run, const ek_device *device, ek_error *err);

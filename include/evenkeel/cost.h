@@ -1,7 +1,7 @@
-/* evenkeel/cost.h - how long a step of a job takes on a device or cluster, part by part, and how long a layer does
+/* evenkeel/cost.h - predicts the step time of a job on a device or cluster, part by part, and the time of a layer
  * (docs/models.md).
  *
- * Unless stated otherwise, functions take O(1), those that clear or free O(what they free), and may be called from
+ * Unless stated otherwise, functions take O(1), those that clear or free O(size of the object), and may be called from
  * several threads at once, on the same objects where these are const. */
 #ifndef EVENKEEL_COST_H
 #define EVENKEEL_COST_H
@@ -15,11 +15,11 @@ EK_BEGIN_DECLS
 /** Milliseconds of one layer and micro-batch, of all copies of the batch that run side by side. */
 typedef struct ek_layer_times {
     double forward;
-    double backward[EK_N_RECOMPUTE]; /**< with what is recomputed */
+    double backward[EK_N_RECOMPUTE]; /**< with recomputation */
     double weight;                   /**< the part of backward that is the gradient of the weights */
 } ek_layer_times;
 
-/** What the times are of. */
+/** The layer of the times. */
 typedef enum ek_layer_place {
     EK_LAYER_HEAD,
     EK_LAYER_DENSE,
@@ -29,8 +29,8 @@ typedef enum ek_layer_place {
 } ek_layer_place;
 
 /**
- * Times of a layer by its operators: each kernel on the device, at least what the host needs to launch them, and
- * exposed communication.
+ * Times of a layer by its operators: each kernel on the device, at least the host's time to launch them, and exposed
+ * communication.
  *
  * @param place  which layer; of EK_LAYER_EXPERTS and EK_LAYER_PREDICTION only where the job has one
  * @return EK_OK; EK_ERR_INPUT where the device lacks a figure that the job needs; EK_ERR_MEMORY. O(operators).
@@ -64,7 +64,7 @@ extern const char *const *const ek_step_part_title; /**< "matrix products", ... 
 /** How one stage spends the step; its parts add up to the step. */
 typedef struct ek_step_stage {
     double seconds[EK_N_STEP_PARTS];
-    double hidden_data;   /**< seconds of gradients and weights that ran behind computing */
+    double hidden_data;   /**< seconds of gradients and weights hidden by computing */
     double hidden_tensor; /**< likewise, of tensor parallel groups */
 } ek_step_stage;
 
@@ -86,14 +86,14 @@ typedef struct ek_step {
 typedef struct ek_cost_cache ek_cost_cache;
 /** An empty cache of a device, which is borrowed; NULL when memory is out. */
 ek_cost_cache *ek_cost_cache_new(const ek_device *device);
-/** Free a cache and all it holds. NULL is fine. */
+/** Free a cache and its contents. NULL is fine. */
 void ek_cost_cache_free(ek_cost_cache *cache);
-/** Forget what a device priced, keep what does not depend on it (layers' graphs, schedules that were laid out): for a
- * fit, which asks for the same jobs on many. O(layers in it). */
+/** Forget results that depend on the device, keep the others (layers' graphs, schedules that were laid out): for a fit,
+ *  which predicts the same jobs on many devices. O(layers in it). */
 void ek_cost_cache_reset(ek_cost_cache *cache, const ek_device *device);
 
 /**
- * The step of a job on a cluster. What every command knows of a job's time; ek_metrics_compute() turns its seconds
+ * The step of a job on a cluster. The source of a job's time in every command; ek_metrics_compute() turns its seconds
  * into tokens/s, MFU and HFU.
  *
  * @param cache  of the same device, or NULL
@@ -102,14 +102,14 @@ void ek_cost_cache_reset(ek_cost_cache *cache, const ek_device *device);
  *         job; EK_ERR_MEMORY. O(operators + stages x chunks x micro-batches).
  */
 ek_status ek_cost_step(const ek_job *job, const ek_device *device, ek_cost_cache *cache, ek_step *out, ek_error *err);
-/** Free what it holds and zero it. Accepts a zeroed struct. */
+/** Free its contents and zero it. Accepts a zeroed struct. */
 void ek_step_clear(ek_step *step);
 
-/** What follows the last block of a stage: ends, seconds from the begin of the step. */
+/** Work after the last block of a stage: ends, seconds from the begin of the step. */
 typedef struct ek_step_tail {
     double blocks;    /**< of the last block */
-    double gradients; /**< reduced, and what that slowed down */
-    double barrier;   /**< every stage is there: the gradient norm can be summed */
+    double gradients; /**< reduced, with the computing slowed down by it */
+    double barrier;   /**< every stage has arrived: the gradient norm can be summed */
     double update;    /**< norm and optimizer */
     double weights;   /**< gathered for the next forward pass */
 } ek_step_tail;
@@ -120,7 +120,7 @@ typedef struct ek_step_run {
     double *edge;         /**< [n_stages] */
     int repeats;          /**< times that the pipeline runs: accumulated micro-batches of one stage */
     ek_step_tail *tail;   /**< [n_stages] */
-    double seconds;       /**< of the step: the last tail, and what a step has once besides */
+    double seconds;       /**< of the step: the last tail, and the costs once a step */
 } ek_step_run;
 
 /** Bytes that a stage sends the next one for a micro-batch or sequence piece: its residual stream, each tensor rank its
@@ -135,10 +135,10 @@ double ek_cost_border_bytes(const ek_job *job);
  */
 ek_status ek_cost_step_run(const ek_job *job, const ek_device *device, ek_cost_cache *cache, ek_step_run *out,
                            ek_error *err);
-/** Free what it holds and zero it. Accepts a zeroed struct. */
+/** Free its contents and zero it. Accepts a zeroed struct. */
 void ek_step_run_clear(ek_step_run *run);
 
-/** Shares of the slowest stage's step by what its parts rest on; they add up to 1. */
+/** Shares of the slowest stage's step by the basis of its parts; they add up to 1. */
 void ek_step_basis_share(const ek_step *step, double share[EK_N_COST_BASES]);
 
 EK_END_DECLS

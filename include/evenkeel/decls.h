@@ -1,4 +1,4 @@
-/* evenkeel/decls.h - what stands around the declarations of every public header.
+/* evenkeel/decls.h - macros around the declarations of every public header.
  *
  * They have C linkage, and their functions are the symbols that the shared library exports: it is built with hidden
  * visibility. */

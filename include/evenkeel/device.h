@@ -1,8 +1,8 @@
-/* evenkeel/device.h - a device and the cluster it stands in: what kernels reach on it, the tiers of links between
- * devices, its host. Shipped ones are files under data/, part of the library; ek_device_read() reads one of one's own.
+/* evenkeel/device.h - describes a device and its cluster: rates that kernels reach, the tiers of links between devices,
+ * the host. Shipped devices are files under data/, part of the library; ek_device_read() reads the user's.
  * ek_cost_step() turns it and a job into a step (docs/models.md).
  *
- * Unless stated otherwise, functions take O(1), those that clear or free O(what they free), and may be called from
+ * Unless stated otherwise, functions take O(1), those that clear or free O(size of the object), and may be called from
  * several threads at once, on the same objects where these are const. */
 #ifndef EVENKEEL_DEVICE_H
 #define EVENKEEL_DEVICE_H
@@ -15,7 +15,7 @@
 
 EK_BEGIN_DECLS
 
-/** What a figure rests on, the best first. */
+/** The basis of a figure, the best first. */
 typedef enum ek_cost_basis {
     EK_COST_MEASURED, /**< of this shape on this device */
     EK_COST_FITTED,   /**< to measurements of other shapes or runs */
@@ -25,7 +25,7 @@ typedef enum ek_cost_basis {
 enum { EK_N_COST_BASES = 4 };
 extern const char *const *const ek_cost_basis_name; /**< measured, fitted, derived, assumed */
 
-/** What a device's error of a step is of. */
+/** Kind of error that a device states for a step. */
 typedef enum ek_error_basis {
     EK_ERROR_ASSUMED,         /**< of no runs */
     EK_ERROR_FIT,             /**< the runs that the constants are fitted to: of others it may be larger */
@@ -38,7 +38,7 @@ extern const char *const *const ek_error_basis_name; /**< assumed, fit, leave_on
 /** Number formats that arithmetic runs in: those of tensors, and 8 bits. */
 enum { EK_TYPE_FP8 = EK_N_DTYPES, EK_N_TYPES };
 
-/** Kinds of kernels, each with a curve of its own. */
+/** Kinds of kernels, each with its own curve. */
 typedef enum ek_kernel_kind {
     EK_KERNEL_MATMUL,
     EK_KERNEL_GROUPED, /**< one product for each expert, in one launch */
@@ -60,7 +60,7 @@ typedef struct ek_kernel {
     int type;          /**< ek_dtype, or EK_TYPE_FP8 */
     bool fine_scales;  /**< of EK_TYPE_FP8: a scale for each row or block */
     bool accumulates;  /**< adds its result to one in 32 bits */
-    double flops;      /**< of the whole kernel; 0 for what only moves bytes */
+    double flops;      /**< of the whole kernel; 0 for a kernel that only moves bytes */
     double bytes;      /**< read and written */
     double groups;     /**< products in one launch, 1 */
     double m, n, k;    /**< matrix products: m x k by k x n, m of one group */
@@ -70,7 +70,7 @@ typedef struct ek_kernel {
 } ek_kernel;
 
 /**
- * What a kind of kernel reaches:
+ * Time of a kind of kernel:
  *     arithmetic = FLOPs / (share peak) waste (1 + half_k / k)
  *     traffic    = bytes / (memory_share rate)
  *     t          = max(arithmetic, traffic) + (1 - hidden) min(arithmetic, traffic) + launch
@@ -81,12 +81,12 @@ typedef struct ek_kernel {
 typedef struct ek_curve {
     double share;        /**< of the peak, 0..1 */
     double memory_share; /**< of the memory's rate, 0..1 */
-    double hidden;       /**< of the shorter of arithmetic and traffic, what runs behind the longer, 0..1 */
+    double hidden;       /**< share of the shorter of arithmetic and traffic that the longer one hides, 0..1 */
     double launch_us;
     double tile_m, tile_n; /**< 0: no waste */
     double half_k;
-    double alone_share; /**< `share` where measured kernels were timed by themselves, which is what they are compared
-                             with; 0: `share`, they were timed in steps */
+    double alone_share; /**< `share` for comparison with measured kernels that were timed in isolation; 0: `share`, they
+                             were timed in steps */
     ek_cost_basis basis;
     double error; /**< standard error of the logarithm of a time; 0.1: 10 % */
 } ek_curve;
@@ -99,10 +99,10 @@ typedef struct ek_kernel_row {
     double seconds;
     int line, column; /**< of the file it is from */
 } ek_kernel_row;
-/** What whole layers took beside what their kernels add up to (src/cost/layer_table.c). */
+/** Measured times of whole layers against the sums of their kernels (src/cost/layer_table.c). */
 typedef struct ek_layer_table ek_layer_table;
 
-/** What a collective does. */
+/** Operations of collectives. */
 typedef enum ek_collective {
     EK_COLLECTIVE_ALL_REDUCE,
     EK_COLLECTIVE_ALL_GATHER,
@@ -130,12 +130,12 @@ typedef struct ek_tier {
     double devices_per_card;           /**< that share a card, 1 */
     double latency_us;                 /**< of a step of a ring, of a message */
     double share[EK_N_COLLECTIVES];    /**< of the rate that large messages reach */
-    double start_us[EK_N_COLLECTIVES]; /**< of a collective, besides its steps */
+    double start_us[EK_N_COLLECTIVES]; /**< of a collective, added to its steps */
     double half_bytes;                 /**< message with which half of it is reached; 0: every */
     double contention;                 /**< share of the rate that is lost with every doubling of the units of the
                                             tier below that are joined, 0..1 */
-    double apart_gbs;                  /**< most that a rank's ring reaches whose ranks in a unit of the first tier
-                                            are several and not neighbours, 10^9 B/s; 0: what others do */
+    double apart_gbs; /**< highest rate of a rank's ring with several ranks in a unit of the first tier that are not
+                           neighbours, 10^9 B/s; 0: as other rings */
     ek_algorithm algorithm;
     ek_cost_basis basis;
     double error; /**< standard error of the logarithm of a time */
@@ -146,7 +146,7 @@ enum { EK_MAX_TIERS = 6 };
  *  embedding its kernels'. */
 typedef struct ek_host {
     double layer_us[EK_N_LAUNCHES], kernel_us[EK_N_LAUNCHES];
-    double step_us; /**< of each step, whatever it does */
+    double step_us; /**< of each step */
     ek_cost_basis basis;
     double error;
 } ek_host;
@@ -168,33 +168,33 @@ typedef struct ek_device {
     int n_tiers;
     ek_tier tier[EK_MAX_TIERS]; /**< from the innermost; the last one joins all */
     ek_host host;
-    double overlap_slowdown; /**< factor on what runs beside communication, 1: none */
-    double overlap_share;    /**< of what could hide behind computing that does, 0..1 */
+    double overlap_slowdown; /**< slowdown factor of kernels that run during communication, 1: none */
+    double overlap_share;    /**< share of the hideable communication that computing hides, 0..1 */
     double optimizer_share;  /**< of the memory's rate */
     double optimizer_us;     /**< of a step */
     double permute_share;    /**< of the memory's rate that putting tokens in the experts' order and back reaches; 0: as
-                                other operators */
+                                  other operators */
     double jitter;           /**< share of a step that is lost with every doubling of the devices */
     double input_gbs;        /**< of each device's input pipeline; 0: never waited for */
     ek_kernel_table *kernels; /**< NULL: none. Shared by copies; ek_device_clear() frees it */
     ek_layer_table *layers;   /**< likewise */
-    double error;             /**< standard error of the logarithm of a step; 0: not known. error_basis says of what */
-    double fp8_fine_share;    /**< of what products in 8 bits with one scale a tensor reach, what those with a scale for
-                                   each row or block do */
+    double error;             /**< standard error of the logarithm of a step; 0: not known. error_basis has its kind */
+    double fp8_fine_share;    /**< rate of 8-bit products with a scale for each row or block, relative to those with one
+                                   scale a tensor */
     double sustained_share;   /**< of the peak that products reach in the course of a step at most, where clocks sink
                                    under the load and a kernel timed by itself is faster; 1: no such limit.
                                    Of products of a class that `kernels` has; a curve fitted to steps has it inside */
-    double overlap_tensor;    /**< of tensor parallel communication that could hide behind products that does, 0..1 */
+    double overlap_tensor;    /**< share of the hideable tensor parallel communication that products hide, 0..1 */
     double compiled_traffic;  /**< of the bytes that memory-bound operators move, those that are left where a compiler
                                    fuses them, 0..1 */
-    double host_gbs;          /**< 10^9 B/s of a device's link to its host and of its part of the host's memory, what
-                                   updating states there goes at; 0: not known, 20 is taken */
-    double optimizer_error;   /**< standard error of the logarithm of optimizer_share; 0: not known */
+    double host_gbs; /**< 10^9 B/s of a device's link to its host and of its part of the host's memory, the rate of
+                          updating states there; 0: not known, 20 is used */
+    double optimizer_error;    /**< standard error of the logarithm of optimizer_share; 0: not known */
     double optimizer_us_error; /**< of optimizer_us, microseconds; 0: not known */
 } ek_device;
 
 /**
- * The devices known by name, shipped with the tool: an array that stays. The first call reads them.
+ * The devices known by name, shipped with the tool: a static array. The first call reads them.
  *
  * @param n  out: how many
  */
@@ -205,15 +205,15 @@ const ek_device *ek_device_find(const char *name);
 /**
  * Read a device from a JSON or YAML file (docs/device-files.md).
  *
- * @param listener  told of unknown keys; may be NULL
+ * @param listener  warned about unknown keys; may be NULL
  * @param out       ek_device_clear() frees it; untouched on failure
  * @return EK_OK; EK_ERR_INPUT with the place: a figure that is missing or out of range, a table that cannot be read;
  *         EK_ERR_SYSTEM, EK_ERR_MEMORY. O(file size).
  */
 ek_status ek_device_read(const char *path, const ek_listener *listener, ek_device *out, ek_error *err);
-/** The same from memory. @param name  stands for the file in messages; a table that the device names is looked for
- * beside it. @return as ek_device_read() but for
- *  EK_ERR_SYSTEM. O(size). */
+/** The same from memory. @param name file name used in messages; a table that the device names is looked up in its
+ *  folder.
+ * @return as ek_device_read(), without EK_ERR_SYSTEM. O(size). */
 ek_status ek_device_parse(const char *name, const char *text, size_t size, const ek_listener *listener, ek_device *out,
                           ek_error *err);
 /**
@@ -226,10 +226,10 @@ ek_status ek_device_open(const char *name, const ek_listener *listener, ek_devic
 /** Free the tables of a device that ek_device_read() made. */
 void ek_device_clear(ek_device *device);
 /**
- * Write a device as YAML that ek_device_read() reads back to the same, bit for bit (every number with as many digits as
- * that needs). Nothing of the machine or the day is written.
+ * Write a device as YAML that ek_device_read() reads back to the same, bit for bit (every number with enough digits for
+ * that). Machine and date are not written.
  *
- * @param comments  lines that go first, each behind "# "; NULL at the end, or NULL: none
+ * @param comments  lines written first, each with "# " in front; NULL at the end, or NULL: none
  * @return EK_OK, or EK_ERR_SYSTEM when `out` cannot be written. O(output).
  */
 ek_status ek_device_write(const ek_device *device, const char *const *comments, FILE *out, ek_error *err);
@@ -237,7 +237,7 @@ ek_status ek_device_write(const ek_device *device, const char *const *comments, 
 /* ---- measured kernels ---- */
 
 /**
- * A table of rows, put in the order that lookups want. Rows of one shape become one, their geometric mean.
+ * A table of rows, in the order of lookups. Rows of one shape become one, their geometric mean.
  * @param row  [n], each with seconds > 0
  * @param out  ek_kernel_table_free() frees it
  * @return EK_OK, EK_ERR_MEMORY. O(n log n).
@@ -258,16 +258,16 @@ const ek_kernel_row *ek_kernel_table_rows(const ek_kernel_table *table, int *n);
  *     qkv_contiguous,peak_tflops,share_of_peak
  * in any order, one row a shape (docs/device-files.md): operator matmul, group_matmul, sdp_fwd or sdp_bwd; layout TN
  * (forward), NN (gradient of the input), NT (of the weight). Seconds are FLOPs / (share_of_peak peak_tflops 10^12),
- * FLOPs of the whole score matrix for attention. Two rows of one shape whose shares differ more than twofold, an
+ * FLOPs of the whole score matrix for attention. Two rows of one shape with shares that differ more than twofold, an
  * unknown column, a value out of range are errors with file, line and column.
  *
- * @param listener  not asked: nothing in such a table is passed over; may be NULL
+ * @param listener  unused, since no part of such a table is skipped; may be NULL
  * @param out       ek_kernel_table_free() frees it; untouched on failure
  * @return EK_OK; EK_ERR_INPUT, EK_ERR_SYSTEM, EK_ERR_MEMORY. O(rows log rows).
  */
 ek_status ek_kernel_table_read(const char *path, const ek_listener *listener, ek_kernel_table **out, ek_error *err);
 
-/** What a fit of one kind's curve left. */
+/** Remaining error of the fit of one kind's curve. */
 typedef struct ek_kernel_fit {
     int n;                /**< shapes, 0: the kind has none, and its curve stays */
     double median, worst; /**< of |predicted / measured - 1| */
@@ -277,8 +277,8 @@ typedef struct ek_kernel_fit {
 /**
  * Fit the curves of a device to measured kernels: least squares on logarithms of times by Levenberg-Marquardt, with a
  * ridge towards the curve that was there and physical bounds. Sets curve[kind] for every kind with rows: share,
- * memory_share, launch_us, half_k, basis (fitted) and error (the standard error left). Tiles stay where they are set.
- * The table is not put into the device.
+ * memory_share, launch_us, half_k, basis (fitted) and error (the standard error left). Given tiles are kept. The table
+ * is not added to the device.
  *
  * @param fit  [EK_N_KERNEL_KINDS], may be NULL
  * @return EK_OK, EK_ERR_INPUT where the device has no peak for a row's type, EK_ERR_MEMORY. O(iterations x rows).
@@ -291,8 +291,9 @@ ek_status ek_device_fit_kernels(ek_device *device, const ek_kernel_table *table,
  * and set them in a device: what = memory: operator default sets curve[EK_KERNEL_MEMORY], ce_fusion, else ce,
  * curve[EK_KERNEL_LOSS]; what = collective: operator all_reduce, ..., tier the name, of which those with a number
  * (..._8x) are tiers of that many devices, inter_node joins all, another one is the node. The device's tiers become
- * those of the file where it has any. A collective's latency is its start; where there is a fixed one, that is, and
- * the other is of a step of the ring, the mean of the tier's rows (assumed). Shares above 1 are cut with a warning.
+ * those of the file where it has any. A collective's latency is its start; with a fixed latency, that one is its start,
+ * and the other belongs to a step of the ring, the mean of the tier's rows (assumed). Shares above 1 are cut with a
+ * warning.
  * @return EK_OK; EK_ERR_INPUT, EK_ERR_SYSTEM, EK_ERR_MEMORY; the device untouched on failure. O(rows).
  */
 ek_status ek_device_read_rates(const char *path, const ek_listener *listener, ek_device *device, ek_error *err);

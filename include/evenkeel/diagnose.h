@@ -1,10 +1,10 @@
-/* evenkeel/diagnose.h - what holds a training run back, from whatever there is of it, ranked by what changing it
- * brings.
+/* evenkeel/diagnose.h - finds the bottlenecks of a training run from any of its files and ranks them by the gain of a
+ * change.
  *
  * The order of the guide: operators, communication, memory and recomputation, data, bubbles, load balance. A bottleneck
  * is one file src/diagnose/bottleneck_NAME.c and one line in EK__BOTTLENECK_LIST.
  *
- * Unless stated otherwise, functions take O(1), those that clear or free O(what they free), and may be called from
+ * Unless stated otherwise, functions take O(1), those that clear or free O(size of the object), and may be called from
  * several threads at once, on the same objects where these are const. */
 #ifndef EVENKEEL_DIAGNOSE_H
 #define EVENKEEL_DIAGNOSE_H
@@ -20,7 +20,7 @@
 
 EK_BEGIN_DECLS
 
-/** What there is of a run; each may be NULL (or 0). */
+/** Data of a run; each may be NULL (or 0). */
 typedef struct ek_run_input {
     const ek_trace_run *trace;
     const ek_job *job;
@@ -46,7 +46,7 @@ enum { EK_N_TOPICS = 7 };
  * balance". */
 extern const char *const *const ek_topic_name;
 
-/** What a figure rests on. */
+/** The basis of a figure. */
 typedef enum ek_basis { EK_BASIS_MEASURED, EK_BASIS_DERIVED, EK_BASIS_SIMULATED, EK_BASIS_ASSUMED } ek_basis;
 extern const char *const *const ek_basis_name; /**< "measured", "derived", "simulated", "assumed" */
 
@@ -68,18 +68,18 @@ typedef struct ek_bottleneck {
     ek_evidence evidence[EK_MAX_EVIDENCE];
     double cost_seconds;  /**< of a step, now; NAN: not in time (memory) */
     double share;         /**< of the step; NAN */
-    const char *setting;  /**< what to change, as it is written in the run's files; one or more lines */
+    const char *setting;  /**< the recommended settings, in the syntax of the run's files; one or more lines */
     const char *change;   /**< the same in a sentence */
     double gain_seconds;  /**< of a step, predicted with that change; NAN: cannot be said */
     double gain_share;    /**< of the step */
     ek_basis basis;       /**< of the gain */
     const char *rests_on; /**< a sentence: how the gain was worked out */
-    const char *caution;  /**< what it may cost elsewhere (memory in MB, convergence); NULL */
+    const char *caution;  /**< possible costs elsewhere (memory in MB, convergence); NULL */
     double peak_mb;       /**< largest peak of a stage with the setting, as ek_memory_predict() has it of the job with
                                it; 0: not predicted */
 } ek_bottleneck;
 
-/** What was not looked at. */
+/** A check that was skipped. */
 typedef struct ek_not_looked_at {
     const char *what;  /**< "recomputation in the graph" */
     const char *needs; /**< "IR of the compiled graph" */
@@ -87,14 +87,14 @@ typedef struct ek_not_looked_at {
 } ek_not_looked_at;
 
 typedef struct ek_diagnosis {
-    double step_seconds;     /**< what shares are of; NAN: nothing measured tells it */
+    double step_seconds;     /**< denominator of the shares; NAN: not measured */
     const char *step_source; /**< "median of 4 steps of the trace", ... */
     int n_bottlenecks, n_not_looked_at;
     ek_bottleneck *bottleneck; /**< [n_bottlenecks]: a stage over its memory limit first, since the run cannot work;
-                                  then most to gain first; those whose gain is not known behind, by cost */
+                                    then by gain, largest first; those with an unknown gain come last, by cost */
     ek_not_looked_at *not_looked_at; /**< [n_not_looked_at], in the guide's order */
     int n_notes;
-    const char **note; /**< what was given but contradicts itself, or could not be used */
+    const char **note; /**< inputs that contradict each other or could not be used */
     struct ek__pool *pool;
 } ek_diagnosis;
 
@@ -102,8 +102,8 @@ typedef struct ek_diagnose_options {
     double least_share; /**< of the step, below which nothing is reported; 0: 0.01 */
     double seconds;     /**< for the balancer; 0: 5 */
     int n_threads;
-    const ek_interrupt *interrupt; /**< ends the search of better plans: the diagnosis is then made with what was found;
-                                      may be NULL */
+    const ek_interrupt *interrupt; /**< ends the search of better plans: the diagnosis is then made with the plans found
+                                        so far; may be NULL */
 } ek_diagnose_options;
 
 /**
@@ -116,7 +116,7 @@ typedef struct ek_diagnose_options {
  *         remedies are priced by, each at most options.seconds long.
  */
 ek_status ek_diagnose(const ek_run_input *input, const ek_diagnose_options *options, ek_diagnosis *out, ek_error *err);
-/** Free what it holds and zero it. Accepts a zeroed struct. */
+/** Free its contents and zero it. Accepts a zeroed struct. */
 void ek_diagnosis_clear(ek_diagnosis *diagnosis);
 
 EK_END_DECLS

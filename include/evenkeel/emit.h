@@ -1,10 +1,10 @@
-/* evenkeel/emit.h - a plan as the settings of a training framework.
+/* evenkeel/emit.h - writes a plan as the settings of a training framework.
  *
- * An emitter is one file behind the table ek_emitters. It prints settings to paste, and says in comments what they rest
- * on, what of the plan the framework cannot be told, and what the nearest plan that it can be told costs. Training
- * YAMLs of MindFormers can be changed in place (ek_train_apply()).
+ * An emitter is one file with a row in the table ek_emitters. It prints settings to paste, with comments on their
+ * basis, on the parts of the plan that the framework cannot express, and on the cost of the nearest plan that it can.
+ * Training YAMLs of MindFormers can be changed in place (ek_train_apply()).
  *
- * Unless stated otherwise, functions take O(1), those that clear or free O(what they free), and may be called from
+ * Unless stated otherwise, functions take O(1), those that clear or free O(size of the object), and may be called from
  * several threads at once, on the same objects where these are const. */
 #ifndef EVENKEEL_EMIT_H
 #define EVENKEEL_EMIT_H
@@ -20,13 +20,13 @@ EK_BEGIN_DECLS
 /** A plan to be written as settings. All borrowed. */
 typedef struct ek_emission {
     const char *name;            /**< of the plan */
-    const ek_plan *plan;         /**< every layer placed once, lists within the chunks, as ek_plan_check() wants it */
+    const ek_plan *plan;         /**< every layer placed once, lists within the chunks, as ek_plan_check() requires */
     int n_layers;                /**< of the model */
     const ek_schedule *schedule; /**< for the plan's chunks; NULL: the usual one */
     int n_micro_batches;         /**< whole ones; 0: not known */
     int n_pieces;                /**< sequence pieces of a micro-batch; 0 counts as 1 */
-    /** What the plan was made for, so that its cost and that of another plan can be told; NULL and 0 when not known.
-     *  Both `layers` and `order` are needed for that. */
+    /** The model and order of the plan, needed to compare its cost with that of another plan; NULL and 0 when not
+     *  known. The comparison needs both `layers` and `order`. */
     const ek_layers *layers;
     const ek_order *order; /**< of schedule, for the plan's shape; other plans are judged under the same one */
     const ek_comm *comm;   /**< NULL for none */
@@ -34,19 +34,19 @@ typedef struct ek_emission {
     const double *stage_memory_mb; /**< [n_stages] a limit for each stage instead; NULL: memory_limit_mb */
 } ek_emission;
 
-/** How much of a plan its settings say. */
+/** How much of a plan the settings express. */
 typedef enum ek_telling {
     EK_TELLS_PLAN,    /**< layers and recomputation */
-    EK_TELLS_NEAREST, /**< the layers, and the recomputation of the nearest plan that the framework can be told */
-    EK_TELLS_LAYERS,  /**< the layers alone: no such plan fits, or none could be judged for want of a model */
+    EK_TELLS_NEAREST, /**< the layers, and the recomputation of the nearest plan that the framework can express */
+    EK_TELLS_LAYERS,  /**< only the layers: no such plan fits, or none could be judged without a model */
 } ek_telling;
 
 typedef struct ek_emitter {
     const char *name; /**< as given to --to and --emit */
     const char *summary;
     /**
-     * @param told  out: how much the settings say; may be NULL
-     * @return EK_OK; EK_ERR_INPUT, with nothing written, when the framework cannot be told the plan's layers;
+     * @param told  out: how much of the plan the settings express; may be NULL
+     * @return EK_OK; EK_ERR_INPUT, with nothing written, when the framework cannot express the plan's layers;
      *         EK_ERR_SYSTEM, EK_ERR_MEMORY. A nearest plan costs a simulation for each that is judged: three, and one
      *         for every layer of the largest chunk where a framework can recompute the first layers of each chunk.
      */
@@ -59,26 +59,26 @@ extern const ek_emitter *const *const ek_emitters;
 /** The emitter of a name, or NULL. O(emitters). */
 const ek_emitter *ek_emitter_find(const char *name);
 
-/** What to change in a training YAML of MindFormers. */
+/** Changes to a training YAML of MindFormers. */
 typedef struct ek_train_change {
     const ek_plan *plan;
     int n_layers;                /**< of the model the plan is for */
     int n_micro_batches;         /**< 0: leave it */
-    int least_micro_batches;     /**< a file with fewer gets so many */
+    int least_micro_batches;     /**< a file with fewer gets this number */
     int n_pieces;                /**< sequence pieces of a micro-batch; 0: leave them */
     const ek_schedule *schedule; /**< NULL: 1F1B, interleaved where the plan has several chunks */
 } ek_train_change;
 
 /**
  * Put a plan into a training YAML: stages, micro-batches, interleave, scheduler, offset and the three recompute lists.
- * Everything else stays byte for byte; what means the same already stays too. Where select_recompute or
+ * Everything else stays byte for byte, also settings that already have the same meaning. Where select_recompute or
  * select_comm_recompute name patterns, each gets the plan's list.
  *
- * @param listener  told where the plan and the file do not go together fully
+ * @param listener  warned where the plan and the file do not fully agree
  * @param text      out: the new text, to be freed
  * @param size      out: bytes of it
- * @return EK_OK; EK_ERR_INPUT with the place: another number of layers, swap, or a value that cannot be changed alone;
- *         EK_ERR_SYSTEM, EK_ERR_MEMORY. O(file size).
+ * @return EK_OK; EK_ERR_INPUT with the place: another number of layers, swap, or a value that cannot be changed
+ *         separately; EK_ERR_SYSTEM, EK_ERR_MEMORY. O(file size).
  */
 ek_status ek_train_apply(const char *path, const ek_train_change *change, const ek_listener *listener, char **text,
                          size_t *size, ek_error *err);

@@ -1,4 +1,4 @@
-/* evenkeel/error.h - how every public function reports what went wrong. */
+/* evenkeel/error.h - how every public function reports errors. */
 #ifndef EVENKEEL_ERROR_H
 #define EVENKEEL_ERROR_H
 
@@ -12,7 +12,7 @@ typedef enum ek_status {
     EK_ERR_INPUT,   /**< the user's input is wrong; the error names the place and the remedy */
     EK_ERR_SYSTEM,  /**< a file could not be opened, read or written */
     EK_ERR_MEMORY,  /**< out of memory */
-    EK_ERR_STOPPED, /**< an interrupt or a time limit came before there was an answer */
+    EK_ERR_STOPPED, /**< an interrupt or a time limit ended the work before an answer */
 } ek_status;
 
 /** A place in a user's file. `file` is borrowed; NULL when there is none (a command-line value). */
@@ -22,14 +22,14 @@ typedef struct ek_origin {
     int column; /**< from 1; 0 when unknown */
 } ek_origin;
 
-/** What went wrong, owned by the caller and self-contained (no pointers). */
+/** An error, owned by the caller and self-contained (no pointers). */
 typedef struct ek_error {
     ek_status status;
     int line;
     int column;
     char file[512];
     char rule[40];      /**< of a warning: the id of the lint rule it belongs to; empty: of none */
-    char message[1024]; /**< one or more sentences: what is wrong, with the values, and what to do */
+    char message[1024]; /**< one or more sentences: the error with the values, and the remedy */
 } ek_error;
 
 /** Receives warnings while a reader runs. Both members may be NULL; so may a pointer to it. */

@@ -1,4 +1,4 @@
-/* evenkeel/evenkeel.h - everything public. */
+/* evenkeel/evenkeel.h - includes every public header. */
 #ifndef EVENKEEL_EVENKEEL_H
 #define EVENKEEL_EVENKEEL_H
 

@@ -1,5 +1,5 @@
-/* evenkeel/gate.h - gates for continuous integration: conditions on a result under which a run has failed, as
- * expressions. Every command's `--fail-on` is this.
+/* evenkeel/gate.h - checks gates for continuous integration: conditions on a result under which a run has failed, as
+ * expressions of the option `--fail-on`.
  *
  *     expression = path relation value | name | name relation value
  *     relation   = > >= < <= = !=
@@ -10,8 +10,8 @@
  * without one the number is in the unit of the JSON. Texts and flags take = and != with a word.
  *
  * A name is that of a finding (a rule of the linter, a check of a graph, a bottleneck) or of a level (`note`,
- * `warning`, `error`: those of it and above). Alone it fails where there is such a finding; with a number, where there
- * are so many; with a number and a unit, where a finding's figure of that kind is so large.
+ * `warning`, `error`: those of it and above). Without a relation it fails where there is such a finding; with a number,
+ * on their count; with a number and a unit, on a finding's figure of that kind.
  *
  * Unless stated otherwise, functions take O(1) and may be called from several threads at once, on the same objects
  * where these are const. */
@@ -44,8 +44,8 @@ ek_status ek_gates_read(ek_output_kind kind, const char *text, ek_gates **out, e
 void ek_gates_free(ek_gates *gates);
 
 /**
- * Hold a result against gates. A gate fails where its condition holds, and where its figure is not known: it shall not
- * pass for want of data. Of a list, entries whose figure is not known are passed over where others are known.
+ * Check a result against gates. A gate fails where its condition is true, and where its figure is unknown, so that
+ * missing data never passes. In a list, entries with an unknown figure are skipped where others are known.
  *
  * @param output    of the kind that the gates were read for
  * @param tell      is called once for each gate that failed, in their order; may be NULL

@@ -1,8 +1,8 @@
 /* evenkeel/interrupt.h - how a caller ends long work early: one flag, the same for every function that takes one.
  *
- * The caller keeps a zeroed ek_interrupt, puts its address into the options of the work, and sets it from where it
- * likes: a progress callback, another thread or a signal handler. The work reads it often, returns soon after it is set
- * and never writes it. One flag may end several pieces of work, also at the same time; it must outlive all of them.
+ * The caller keeps a zeroed ek_interrupt, puts its address into the options of the work, and sets it from anywhere: a
+ * progress callback, another thread or a signal handler. The work reads it often, returns soon after it is set and
+ * never writes it. One flag may end several pieces of work, also at the same time; it must outlive all of them.
  *
  *     static ek_interrupt stop;
  *     static void on_signal(int number) { ek_interrupt_set(&stop); }
@@ -14,7 +14,7 @@
  * spell their atomic types differently; a struct with functions is one type in both. Other languages write a non-zero
  * int to its address.
  *
- * Unless stated otherwise, functions take O(1), those that clear or free O(what they free), and may be called from
+ * Unless stated otherwise, functions take O(1), those that clear or free O(size of the object), and may be called from
  * several threads at once, on the same objects too. */
 #ifndef EVENKEEL_INTERRUPT_H
 #define EVENKEEL_INTERRUPT_H
@@ -43,7 +43,7 @@ static inline void ek_interrupt_reset(ek_interrupt *interrupt)
     __atomic_store_n(&interrupt->set, 0, __ATOMIC_RELAXED);
 }
 
-/** Was it set? NULL, which is work that nobody interrupts: no. Async-signal-safe. */
+/** Was it set? Always false for NULL, work without an interrupt. Async-signal-safe. */
 static inline bool ek_interrupted(const ek_interrupt *interrupt)
 {
     return interrupt != NULL && __atomic_load_n(&interrupt->set, __ATOMIC_RELAXED) != 0;

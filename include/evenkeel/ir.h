@@ -1,10 +1,10 @@
-/* evenkeel/ir.h - MindSpore's graphs as text (.ir files): read as a stream into flat arrays, checked, compared.
+/* evenkeel/ir.h - reads MindSpore's graphs (.ir files) as a stream into flat arrays.
  *
- * A graph of 100 MB has about 150 000 nodes; what is kept of a node is its links, numbers that stand for texts and
- * types (each kept once), and where in the file it stands, so that memory grows with nodes, not with text. What is not
- * kept can be read again from there. docs/formats.md has the grammar.
+ * A graph of 100 MB has about 150 000 nodes; a node is stored as its links, the numbers of its texts and types (each
+ * stored once) and its position in the file, so that memory grows with nodes, not with text. The rest can be read again
+ * from that position. docs/formats.md has the grammar.
  *
- * Unless stated otherwise, functions take O(1), those that clear or free O(what they free), and may be called from
+ * Unless stated otherwise, functions take O(1), those that clear or free O(size of the object), and may be called from
  * several threads at once, on the same objects where these are const. */
 #ifndef EVENKEEL_IR_H
 #define EVENKEEL_IR_H
@@ -19,7 +19,7 @@
 
 EK_BEGIN_DECLS
 
-/** Stands for "none" in every field that is an index or the number of a text. */
+/** Means "none" in every field that is an index or the number of a text. */
 #define EK_IR_NONE UINT32_MAX
 
 /** Number formats of tensors in graphs. */
@@ -47,21 +47,21 @@ enum { EK_N_IR_DTYPES = 18 };
 /** "?", "bool", "int8", ..., "float16", "bfloat16", "float32", ... */
 extern const char *const *const ek_ir_dtype_name;
 
-/** A type, each kept once. */
+/** A type, each stored once. */
 typedef struct ek_ir_type {
-    ek_ir_dtype dtype; /**< of a tensor; EK_IR_DTYPE_UNKNOWN for what is none (tuples, monads, scalars) */
+    ek_ir_dtype dtype; /**< of a tensor; EK_IR_DTYPE_UNKNOWN for other types (tuples, monads, scalars) */
     bool tensor;       /**< a tensor or a reference to one */
     bool reference;    /**< a parameter: Ref[...] */
     uint32_t rank;
     uint32_t first_dim;  /**< ek_ir.dim[first_dim .. + rank); -1 there: not known before the run */
     uint32_t n_parts;    /**< of a tuple */
     uint32_t first_part; /**< ek_ir.part[first_part .. + n_parts): types */
-    int64_t bytes;       /**< dims times element size, of a tuple the sum; 0 for what holds no tensor, -1 not known */
+    int64_t bytes;       /**< dims times element size, of a tuple the sum; 0 for types without tensors, -1 not known */
     uint32_t ref_key;    /**< text, without a leading colon; EK_IR_NONE */
-    uint32_t name;       /**< text, of what is neither tensor nor tuple: "Int64", "UMonad"; else EK_IR_NONE */
+    uint32_t name;       /**< text of a type other than tensor and tuple: "Int64", "UMonad"; else EK_IR_NONE */
 } ek_ir_type;
 
-/** What an operand is. */
+/** Kinds of operands. */
 typedef enum ek_ir_input_kind {
     EK_IR_INPUT_NODE,      /**< index: of the node, in ek_ir.node */
     EK_IR_INPUT_PARAMETER, /**< index: in ek_ir.parameter */
@@ -73,10 +73,10 @@ typedef enum ek_ir_input_kind {
 typedef struct ek_ir_input {
     uint32_t kind; /**< ek_ir_input_kind */
     uint32_t index;
-    uint32_t type; /**< as the node's type line says, else of what it refers to; EK_IR_NONE */
+    uint32_t type; /**< from the node's type line, else of the node it refers to; EK_IR_NONE */
 } ek_ir_input;
 
-/** What is said of a node in yes and no. */
+/** Flags of a node. */
 enum {
     EK_IR_RECOMPUTE = 1 << 0,   /**< recomputation was requested for it */
     EK_IR_DUPLICATED = 1 << 1,  /**< a copy made for the backward pass */
@@ -92,7 +92,7 @@ enum {
     EK_IR_STOPPED = 1 << 11,          /**< evaluation stopped here (analyze_fail) */
 };
 
-/** An attribute whose value matters to a check or a report (docs/formats.md lists the keys); others are counted. */
+/** An attribute with a value that a check or a report uses (docs/formats.md lists the keys); others are counted. */
 typedef struct ek_ir_attribute {
     uint32_t key, value; /**< texts; value without I64( ), Bool( ), quotes around it */
 } ek_ir_attribute;
@@ -143,7 +143,7 @@ typedef struct ek_ir {
     int64_t bytes; /**< of the file */
     uint32_t n_lines;
     uint32_t entry; /**< text: name in the header, without @; EK_IR_NONE */
-    int64_t said_nodes, said_cnodes, said_graphs, said_parameters; /**< what the header counts; -1 not told */
+    int64_t said_nodes, said_cnodes, said_graphs, said_parameters; /**< counts of the header; -1 without one */
     bool analyze_fail;                                             /**< the dialect of a failed compilation */
     uint32_t n_nodes, n_inputs, n_attributes, n_types, n_dims, n_parts, n_graphs, n_parameters, n_texts;
     ek_ir_node *node; /**< [n_nodes], in file order. Return counts as a node of the file, but not in n_operators */
@@ -155,12 +155,12 @@ typedef struct ek_ir {
     ek_ir_graph *graph;
     ek_ir_parameter *parameter;
     const char **text;      /**< [n_texts], each once, NUL-terminated */
-    uint32_t n_operators;   /**< nodes that are no Return */
-    uint32_t n_left_out;    /**< attributes counted, not kept */
+    uint32_t n_operators;   /**< nodes other than Return */
+    uint32_t n_left_out;    /**< attributes counted, not stored */
     uint32_t n_unknown;     /**< lines and groups that were not understood and left out, without harm */
-    uint32_t n_diagnostics; /**< damaged places, each told to the listener */
+    uint32_t n_diagnostics; /**< damaged places, each reported to the listener */
     bool in_file;           /**< ek_ir_node_source() can read `path` again */
-    void *memory;           /**< what the texts are in */
+    void *memory;           /**< memory of the texts */
 } ek_ir;
 
 typedef struct ek_ir_options {
@@ -175,15 +175,15 @@ typedef struct ek_ir_options {
  *
  * @param path      "-" is standard input
  * @param options   may be NULL
- * @param listener  told of every damaged place, with line and column; reading goes on behind it. After 100 of them one
- *                  more says how many were not told
- * @return EK_OK, also with diagnostics; EK_ERR_INPUT when the file holds no node, parameter or graph, or exceeds a
- * limit (2^31 nodes, a node of 64 MB); EK_ERR_SYSTEM; EK_ERR_MEMORY. O(bytes); memory O(nodes + distinct texts).
+ * @param listener  warned about every damaged place, with line and column; reading continues after it. After 100
+ *   warnings, one more has the number of the others
+ * @return EK_OK, also with diagnostics; EK_ERR_INPUT when the file has no node, parameter or graph, or exceeds a limit
+ * (2^31 nodes, a node of 64 MB); EK_ERR_SYSTEM; EK_ERR_MEMORY. O(bytes); memory O(nodes + distinct texts).
  */
 ek_status ek_ir_read(const char *path, const ek_ir_options *options, const ek_listener *listener, ek_ir **out,
                      ek_error *err);
 /**
- * The same from memory; `name` stands for the file, which node sources cannot be read from.
+ * The same from memory; `name` is the file name used in messages; node sources cannot be read from it.
  *
  * @param text  [size] bytes
  * @return as ek_ir_read(). O(size); memory O(nodes + distinct texts).
@@ -197,7 +197,7 @@ void ek_ir_free(ek_ir *ir);
 const char *ek_ir_text(const ek_ir *ir, uint32_t text);
 /** The number of a text; EK_IR_NONE when it does not occur. O(1). */
 uint32_t ek_ir_find_text(const ek_ir *ir, const char *text);
-/** The value of a kept attribute; NULL without it. O(attributes of the node). */
+/** The value of a stored attribute; NULL without it. O(attributes of the node). */
 const char *ek_ir_attribute_of(const ek_ir *ir, const ek_ir_node *node, const char *key);
 /** Write the whole scope, "Default/.../MatMul-op0", cut to size; "" without one. O(length). */
 void ek_ir_scope(const ek_ir *ir, const ek_ir_node *node, char *out, size_t size);
@@ -211,8 +211,7 @@ void ek_ir_scope(const ek_ir *ir, const ek_ir_node *node, char *out, size_t size
 ek_status ek_ir_node_source(const ek_ir *ir, uint32_t node, char **out, ek_error *err);
 /** Write a type, "float16 (1, 4096, 512)", cut to size. O(parts and dimensions of the type). */
 void ek_ir_type_text(const ek_ir *ir, uint32_t type, char *out, size_t size);
-/** The number of the layer a scope lies in: N of its outermost "N-Name" element; -1 without one. O(length of the
- *  scope). */
+/** The number of a scope's layer: N of its outermost "N-Name" element; -1 without one. O(length of the scope). */
 int ek_ir_layer(const ek_ir *ir, const ek_ir_node *node);
 
 EK_END_DECLS

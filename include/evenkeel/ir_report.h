@@ -1,6 +1,6 @@
-/* evenkeel/ir_report.h - a checked graph, and the difference of two, as text, JSON and DOT. Writers only print.
+/* evenkeel/ir_report.h - prints a checked graph, and the difference of two, as text, JSON and DOT. Writers only print.
  *
- * Unless stated otherwise, functions take O(1), those that clear or free O(what they free), and may be called from
+ * Unless stated otherwise, functions take O(1), those that clear or free O(size of the object), and may be called from
  * several threads at once, on the same objects where these are const. */
 #ifndef EVENKEEL_IR_REPORT_H
 #define EVENKEEL_IR_REPORT_H
@@ -13,19 +13,19 @@
 
 EK_BEGIN_DECLS
 
-/** What of a graph is shown. {.layer = -1} shows all of it. */
+/** Selection of a graph's parts to show. {.layer = -1} shows all of it. */
 typedef struct ek_ir_view {
     int layer;             /**< only operators of this one; -1: all */
-    const char *operators; /**< only operators whose primitive, instance or scope this regular expression (Perl's, as
-                              PCRE2 reads them) is found in; NULL: all */
+    const char *operators; /**< only operators with a primitive, instance or scope that matches this regular expression
+                                (PCRE2); NULL: all */
     int top;               /**< rows of a list for people; 0: 10 */
     ek_ir_severity least; /**< findings below it are counted, but not shown. With a layer or operators chosen, those are
                                shown in which chosen operators take part, and those that repeat in several layers */
-    bool verdict_only;    /**< of the text: what is found in one line */
+    bool verdict_only;    /**< of the text: the result in one line */
     bool color;
 } ek_ir_view;
 
-/** What ek_write() takes: checked graphs as one answer. Borrowed. */
+/** Input of ek_write(): checked graphs as one answer. Borrowed. */
 typedef struct ek_ir_reports {
     const ek_ir_report *const *report; /**< [n] */
     int n;
@@ -35,20 +35,20 @@ typedef struct ek_ir_reports {
 typedef struct ek_ir_difference_report {
     const ek_ir_report *a, *b;
     const ek_ir_difference *difference;
-    const ek_ir_view *view; /**< how long lists for people are; NULL: as usual */
+    const ek_ir_view *view; /**< length of lists in text; NULL: defaults */
 } ek_ir_difference_report;
 
-/** Most operators, with their neighbours, that a picture is made of. */
+/** Most operators, with their neighbours, in a picture. */
 enum { EK_IR_MAX_DRAWN = 2000 };
 
 /**
- * Is the view's regular expression one?
+ * Is the view's regular expression valid?
  *
- * @return EK_OK, also for no view or one without an expression; EK_ERR_INPUT says what is wrong with it. O(length).
+ * @return EK_OK, also for no view or one without an expression; EK_ERR_INPUT with its error. O(length).
  */
 ek_status ek_ir_view_check(const ek_ir_view *view, ek_error *err);
 /**
- * How many nodes the view shows.
+ * The number of nodes in the view.
  *
  * @param n  out: nodes
  * @return as ek_ir_view_check(), and EK_ERR_MEMORY. O(nodes).

@@ -1,6 +1,6 @@
-/* evenkeel/job_layers.h - a job's layers for the balancer, with modelled, measured or given times.
+/* evenkeel/job_layers.h - makes a job's layers for the balancer, with modelled, measured or given times.
  *
- * Unless stated otherwise, functions take O(1), those that clear or free O(what they free), and may be called from
+ * Unless stated otherwise, functions take O(1), those that clear or free O(size of the object), and may be called from
  * several threads at once, on the same objects where these are const. */
 #ifndef EVENKEEL_JOB_LAYERS_H
 #define EVENKEEL_JOB_LAYERS_H
@@ -11,7 +11,7 @@
 
 EK_BEGIN_DECLS
 
-/** Where the times of layers come from; what is further down wins. */
+/** Sources of the times of layers; later members override earlier ones. */
 typedef struct ek_job_layer_times {
     const ek_device *device; /**< modelled; NULL: not */
     const char *measured;    /**< a folder of traces, or a layer file with their times; NULL: none */
@@ -25,11 +25,11 @@ typedef struct ek_job_layer_times {
  * scales the backward and weight times by t / forward where the layer has a time, else they are backward[k] =
  * EK_BACKWARD_RATIO t (1 + ek_recompute_coefficient[k]) and weight = EK_WEIGHT_TIME_SHARE backward[NONE].
  *
- * @param how       for traces; NULL: as usual
+ * @param how       for traces; NULL: defaults
  * @param listener  receives warnings of the readers; may be NULL
  * @param out       ek_layers_clear() frees it; untouched on failure
  * @return as ek_memory_to_layers() and the readers; EK_ERR_INPUT where the measured kinds of layers are not the job's.
- *         O(layers), plus what reading the measured ones takes.
+ *         O(layers), plus the cost of reading the measured ones.
  */
 ek_status ek_job_layers(const ek_job *job, const ek_job_layer_times *times, const ek_trace_options *how,
                         const ek_listener *listener, ek_layers *out, ek_error *err);

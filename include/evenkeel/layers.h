@@ -1,10 +1,10 @@
-/* evenkeel/layers.h - what a model's layers cost in time and memory, per recompute kind.
+/* evenkeel/layers.h - reads the time and memory of a model's layers, per recompute kind.
  *
- * One of the two types everything meets in: readers (init file, layer file) produce an ek_layers, the balancer and the
- * simulator consume it. Times are in the unit of the input (milliseconds when they come from a profile), memory in MB
- * of 2^20 bytes.
+ * ek_layers is one of the two central types: readers (init file, layer file) produce it, the balancer and the simulator
+ * consume it. Times are in the unit of the input (milliseconds when they come from a profile), memory in MB of 2^20
+ * bytes.
  *
- * Unless stated otherwise, functions take O(1), those that clear or free O(what they free), and may be called from
+ * Unless stated otherwise, functions take O(1), those that clear or free O(size of the object), and may be called from
  * several threads at once, on the same objects where these are const. */
 #ifndef EVENKEEL_LAYERS_H
 #define EVENKEEL_LAYERS_H
@@ -36,9 +36,9 @@ enum {
 /** Cost of one layer (embedding, one decoder layer, or head and loss) for one micro-batch on one device. */
 typedef struct ek_layer {
     char name[EK_NAME_SIZE];
-    int n_layers;                         /**< how many of them follow one another */
+    int n_layers;                         /**< number of consecutive layers of the kind */
     double forward_time;                  /**< one layer, one micro-batch */
-    double backward_time[EK_N_RECOMPUTE]; /**< including what is recomputed */
+    double backward_time[EK_N_RECOMPUTE]; /**< including recomputation */
     double weight_time;                   /**< the part of each backward_time that is the gradient of the weights:
                                                recomputation precedes the gradient of the input, so it does not grow */
     double parameter_mb;                  /**< held for the whole step: weights, gradients, optimizer */
@@ -54,7 +54,7 @@ typedef struct ek_residual {
     double predicted_mb; /**< by the layers' values; as the original: before they are cut */
 } ek_residual;
 
-/** Where the memory figures come from; n_residuals = 0 when a layer file stated them. */
+/** Source of the memory figures; n_residuals = 0 when a layer file stated them. */
 typedef struct ek_memory_fit {
     double condition;    /**< 2-norm condition number of the system solved; 0 when there was none */
     bool const_modelled; /**< false: too few stages were given to separate the constant part */
@@ -73,12 +73,12 @@ typedef struct ek_layers {
     bool modelled[EK_N_RECOMPUTE]; /**< kinds that every body kind models */
     bool split_known;              /**< every weight_time was given; else some are assumed, EK_WEIGHT_TIME_SHARE */
     double const_mb;               /**< on every stage */
-    bool recompute_transient;      /**< count what a recomputed layer brings back while its backward runs; needs the
-                                        activations of NONE of every body kind */
+    bool recompute_transient; /**< count the activations that a layer recomputes during its backward pass; needs the
+                                   activations of NONE of every body kind */
     ek_memory_fit fit;
 } ek_layers;
 
-/** Times given apart from a file (`--time head=0.1,body=3.1,tail=3.5`); a missing one is NAN. */
+/** Times given separately from a file (`--time head=0.1,body=3.1,tail=3.5`); a missing one is NAN. */
 typedef struct ek_times {
     double head, body, tail;
 } ek_times;
@@ -112,14 +112,14 @@ ek_status ek_times_parse(const char *text, ek_times *out, ek_error *err);
  *
  * @param path      file to read; "-" is standard input
  * @param times     overrides of the file's times, or NULL; `body` replaces that of every body kind. A layer's measured
- *                  backward times go with its forward time, so an override replaces them too (coefficients stay)
- * @param listener  told of unknown keys; may be NULL
+ *   backward times belong to its forward time, so an override replaces them too (coefficients stay)
+ * @param listener  warned about unknown keys; may be NULL
  * @param out       filled on success; ek_layers_clear() frees it
  * @return EK_OK, EK_ERR_INPUT with the place, EK_ERR_SYSTEM, EK_ERR_MEMORY. O(file size).
  */
 ek_status ek_layers_read(const char *path, const ek_times *times, const ek_listener *listener, ek_layers *out,
                          ek_error *err);
-/** The same from memory. @param name  stands for the file in messages. @return as ek_layers_read(). O(size). */
+/** The same from memory. @param name file name used in messages. @return as ek_layers_read(). O(size). */
 ek_status ek_layers_parse(const char *name, const char *text, size_t size, const ek_times *times,
                           const ek_listener *listener, ek_layers *out, ek_error *err);
 
@@ -131,8 +131,8 @@ ek_status ek_layers_parse(const char *name, const char *text, size_t size, const
 ek_status ek_layers_write(const ek_layers *layers, FILE *out, ek_error *err);
 
 /**
- * Is the model one that can be balanced and simulated? For models that were filled in memory; those of the readers are
- * checked already. ek_balance(), ek_simulate() and whatever else calculates with a model check it by themselves.
+ * Can the model be balanced and simulated? For models made in memory; readers check theirs. ek_balance(), ek_simulate()
+ * and other functions that calculate with a model call it.
  *
  *   - 1..EK_MAX_BODY_KINDS kinds of body layer of 1..EK_MAX_LAYERS layers each, which add up to n_layers, at most
  *     EK_MAX_LAYERS
@@ -141,9 +141,9 @@ ek_status ek_layers_write(const ek_layers *layers, FILE *out, ek_error *err);
  * backward_time of each modelled kind, of NONE in head and tail
  *   - every activation is a number from 0 to 1e9 MB, so is parameter_mb of a body layer; parameter_mb of head and tail,
  *     which a decomposition may leave negative, and const_mb are from -1e9 to 1e9 MB
- *   - one kind of recomputation is modelled at least, and those that are modelled are so in every body layer; with
+ *   - at least one kind of recomputation is modelled, and each modelled kind is modelled in every body layer; with
  *     recompute_transient NONE is among those of every body layer
- *   - fit has residuals where it says so
+ *   - fit has residuals where it is marked so
  *
  * @return EK_OK; EK_ERR_INPUT naming the layer, the member and its value. O(body kinds).
  */
@@ -153,7 +153,7 @@ ek_status ek_layers_check(const ek_layers *layers, ek_error *err);
  *  times and memory are 0. `body` is its one body kind, filled and borrowed; so it is not for ek_layers_clear(). */
 ek_layers ek_layers_bare(int n_layers, ek_layer *body);
 
-/** Free what `layers` holds and zero it. Accepts a zeroed struct. */
+/** Free the contents of `layers` and zero it. Accepts a zeroed struct. */
 void ek_layers_clear(ek_layers *layers);
 
 EK_END_DECLS

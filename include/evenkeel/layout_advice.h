@@ -1,8 +1,8 @@
-/* evenkeel/layout_advice.h - what is said about layouts besides the best: why one is longer than another, which cannot
- * be told apart by prediction, what the guides' rules of thumb cost, curves over devices, memory and batch, which runs
- * to try, and switches that are not part of a layout (docs/plan.md).
+/* evenkeel/layout_advice.h - compares layouts: why one is longer than another, groups that the prediction cannot
+ * distinguish, the cost of the guides' rules of thumb, curves over devices, memory and batch, trial runs, and switches
+ * that are not part of a layout (docs/plan.md).
  *
- * Unless stated otherwise, functions take O(1), those that clear or free O(what they free), and may be called from
+ * Unless stated otherwise, functions take O(1), those that clear or free O(size of the object), and may be called from
  * several threads at once, on the same objects where these are const. */
 #ifndef EVENKEEL_LAYOUT_ADVICE_H
 #define EVENKEEL_LAYOUT_ADVICE_H
@@ -13,31 +13,31 @@
 
 EK_BEGIN_DECLS
 
-/* ---- why a layout is longer ---- */
+/* ---- differences of layouts ---- */
 
-/** How much longer one step is than another. */
+/** The difference of two steps. */
 typedef struct ek_layout_difference {
     double seconds;               /**< a - b */
     double share;                 /**< of b's step: 0.061 is 6.1 % longer */
-    double part[EK_N_STEP_PARTS]; /**< what each part adds, as a share of b's step; they add up to `share` */
+    double part[EK_N_STEP_PARTS]; /**< difference of each part, as a share of b's step; they add up to `share` */
 } ek_layout_difference;
 
 /**
  * The difference of two steps by part:
  *     part[i] = (a's seconds[i] - b's seconds[i]) / b's seconds
- * of the slowest stage of each, whose parts add up to its step. O(parts).
+ * of the slowest stage of each; its parts add up to its step. O(parts).
  */
 ek_layout_difference ek_layout_difference_of(const ek_step *a, const ek_step *b);
 /** "6.1 % longer: exposed tensor parallel +9.4, pipeline bubble -3.3": the largest parts first, in percent of b's step
- *  and rounded so that the printed ones add up to the printed difference; what is below 0.05 is left out, or added up
- *  as "others". @return text */
+ *  and rounded so that the printed ones add up to the printed difference; parts below 0.05 are left out, or added up as
+ *  "others". @return text */
 const char *ek_layout_difference_words(const ek_layout_difference *difference, char *text, size_t size);
 
-/** What is known of a layout that was asked for. */
+/** Result for a requested layout. */
 typedef enum ek_layout_verdict {
     EK_VERDICT_PLAN,    /**< it has a plan */
-    EK_VERDICT_ILLEGAL, /**< the framework would not run it, `why` */
-    EK_VERDICT_MEMORY,  /**< nothing of it fits, whatever is recomputed */
+    EK_VERDICT_ILLEGAL, /**< the framework does not run it; the reason is in `why` */
+    EK_VERDICT_MEMORY,  /**< no plan of it fits with any recomputation */
     EK_VERDICT_OPEN,    /**< the time was over before a plan was found */
 } ek_layout_verdict;
 enum { EK_N_LAYOUT_VERDICTS = 4 };
@@ -46,7 +46,7 @@ extern const char *const *const ek_layout_verdict_name; /**< "plan", "illegal", 
 /** The answer. */
 typedef struct ek_layout_explanation {
     ek_layout_verdict verdict;
-    ek_layout_plan plan;             /**< of EK_VERDICT_PLAN: the best of the layouts asked for */
+    ek_layout_plan plan;             /**< of EK_VERDICT_PLAN: the best of the requested layouts */
     bool proved;                     /**< no other of them has a shorter plan */
     bool has_difference;             /**< there was a plan to compare with */
     ek_layout_difference difference; /**< of `plan` to that */
@@ -57,29 +57,29 @@ typedef struct ek_layout_explanation {
 } ek_layout_explanation;
 
 /**
- * Why a layout is not the best. Axes that are not fixed are searched, so that the best layout with those that are is
- * compared: `options` are ek_layout_search()'s, with the axes asked for as their ranges.
+ * Explain why a layout is not the best. Axes that are not fixed are searched, so that the best layout with the fixed
+ * ones is compared: `options` are ek_layout_search()'s, with the requested axes as their ranges.
  *
  * @param against  a plan to compare with, the best one; NULL: none
  * @param out      ek_layout_explanation_clear() frees it; untouched on failure. Borrows job and device
- * @return EK_OK, also where the framework would not run the layout; EK_ERR_INPUT where the device lacks a figure or
+ * @return EK_OK, also where the framework does not run the layout; EK_ERR_INPUT where the device lacks a figure or
  *         options are out of range; EK_ERR_SYSTEM, EK_ERR_MEMORY. Cost: ek_layout_search() with these ranges.
  */
 ek_status ek_layout_explain(const ek_job *job, const ek_device *device, const ek_layout_options *options,
                             const ek_layout_plan *against, ek_layout_explanation *out, ek_error *err);
-/** Free what it holds and zero it. Accepts a zeroed struct. */
+/** Free its contents and zero it. Accepts a zeroed struct. */
 void ek_layout_explanation_clear(ek_layout_explanation *explanation);
 
-/* ---- which cannot be told apart ---- */
+/* ---- layouts that the prediction cannot distinguish ---- */
 
 /** The least error of a difference, as a share of the step: steps of a run repeat no better. Assumed. */
 #define EK_LAYOUT_LEAST_ERROR 0.002
 
 /**
- * The standard error of differences of plans' steps. The constants of a device err for all layouts alike, so that what
- * two of them do for as long cancels:
+ * The standard error of differences of plans' steps. The errors of a device's constants are the same for all layouts,
+ * so that equal parts of two steps cancel:
  *     error = min(step_a, step_b) sqrt(sum over constants (move_a - move_b)^2 + (rest_a + rest_b) apart^2)
- * move: by how much a standard error of the constant moves the step's logarithm; rest: the variance of the step
+ * move: change of the step's logarithm by one standard error of the constant; rest: the variance of the step
  * (ek_step.standard_error) beyond the sum of move^2; apart: the half sum over parts of |share_a - share_b| of the step.
  * At least EK_LAYOUT_LEAST_ERROR of the step.
  *
@@ -103,7 +103,7 @@ ek_status ek_layout_group_plans(ek_layout_result *result, ek_error *err);
 typedef struct ek_layout_thumb {
     const char *name;   /**< "data", "pipeline", "tensor", "context" */
     const char *text;   /**< the rule, a sentence */
-    const char *source; /**< who says so */
+    const char *source; /**< source of the rule */
     bool applies;       /**< to a model and a sequence of this size */
     bool found;         /**< a layout of the rule fits: `plan` */
     ek_layout layout;   /**< of the rule; where none fits, the last that was tried; data 0: none is legal */
@@ -114,8 +114,8 @@ typedef struct ek_layout_thumb {
 enum { EK_N_LAYOUT_THUMBS = 4 };
 
 /**
- * What the guides' rules of thumb cost against the best plan. By parameters of the model: below 10 billion data
- * parallel alone, below 20 pipeline from 2 stages on, from there tensor parallel ranks up to 8 inside a node, and then
+ * The cost of the guides' rules of thumb against the best plan. By parameters of the model: below 10 billion only data
+ * parallel, below 20 pipeline from 2 stages on, from there tensor parallel ranks up to 8 inside a node, and then
  * pipeline; from 32768 tokens context parallel from 2 ranks on. The least degree that fits is taken, optimizer states
  * are shared by all ranks, sequence parallelism goes with tensor parallelism, each layout is balanced exactly
  * (ek_layout_balance()). Rules that do not apply are tried, too.
@@ -126,7 +126,7 @@ enum { EK_N_LAYOUT_THUMBS = 4 };
  */
 ek_status ek_layout_thumbs(const ek_layout_result *result, ek_layout_thumb *out, ek_error *err);
 /**
- * Free what the rules of thumb hold and zero them. Accepts zeroed structs.
+ * Free the contents of the rules of thumb and zero them. Accepts zeroed structs.
  *
  * @param thumb  [EK_N_LAYOUT_THUMBS]
  */
@@ -134,7 +134,7 @@ void ek_layout_thumbs_clear(ek_layout_thumb *thumb);
 
 /* ---- sweeps ---- */
 
-/** What is varied. */
+/** The varied quantity. */
 typedef enum ek_layout_sweep_of { EK_SWEEP_DEVICES, EK_SWEEP_MEMORY, EK_SWEEP_BATCH } ek_layout_sweep_of;
 enum { EK_N_LAYOUT_SWEEPS = 3 };
 extern const char *const *const ek_layout_sweep_name; /**< "devices", "memory", "global-batch" */
@@ -151,7 +151,7 @@ typedef struct ek_layout_sweep_point {
     ek_layout_plan plan;
     bool proved;
     double gap;          /**< as ek_layout_result has them */
-    double least_mb;     /**< what any layout needs at least, where nothing fits; 0: none is legal */
+    double least_mb;     /**< the least memory of any layout, where nothing fits; 0: no legal layout */
     double step_seconds; /**< 0: nothing is found, as: */
     double tokens_per_second_per_device;
     double linearity; /**< of that to the first value's that has a plan; NAN */
@@ -163,7 +163,7 @@ typedef struct ek_layout_sweep {
     int n;
     ek_layout_sweep_point *point; /**< [n] in the order of the values */
     int last_linear;              /**< the last before linearity falls below EK_LINEARITY_MARK; -1: none */
-    int cheapest;                 /**< fewest devices whose step is no longer than was wanted; -1: none */
+    int cheapest;                 /**< fewest devices with a step that is not longer than the target; -1: none */
 } ek_layout_sweep;
 
 typedef struct ek_layout_sweep_input {
@@ -210,7 +210,7 @@ ek_status ek_layout_sweep_run(const ek_job *job, const ek_device *device, const 
  * @return whether value i and one before it have a plan. O(values + parts).
  */
 bool ek_layout_sweep_difference(const ek_layout_sweep *sweep, int i, ek_layout_difference *out);
-/** Free what it holds and zero it. Accepts a zeroed struct. */
+/** Free its contents and zero it. Accepts a zeroed struct. */
 void ek_layout_sweep_clear(ek_layout_sweep *sweep);
 
 /* ---- which runs to try ---- */
@@ -222,8 +222,8 @@ typedef struct ek_layout_trial {
     int plan;      /**< index of its plan */
     double error;  /**< standard error of the logarithm of its predicted step, by the device's constants */
     double chance; /**< that it is the best of the plans, before any run */
-    double loss;   /**< what is still lost, in the mean, once this run and those before it are measured: the step of
-                        the plan that is then taken over the best one's, minus 1 */
+    double loss;   /**< remaining mean loss once this run and those before it are measured: the step of the plan that is
+                        then chosen over the best one's, minus 1 */
 } ek_layout_trial;
 
 typedef struct ek_layout_trials {
@@ -233,11 +233,12 @@ typedef struct ek_layout_trials {
 } ek_layout_trials;
 
 /**
- * The runs among plans that tell the best one. Steps are normal with the covariance that the errors of the device's
- * constants give them; a set of runs is worth what the plan that is taken after measuring it loses in the mean. One by
- * one, each run the one that leaves least (a knowledge gradient; Frazier, Powell, Dayanik 2009, section 3).
+ * Choose the trial runs that identify the best plan. Steps are normal with the covariance from the errors of the
+ * device's constants; the value of a set of runs is the mean loss of the plan chosen after measuring them. Runs are
+ * added one by one, each with the least remaining loss (a knowledge gradient; Frazier, Powell, Dayanik 2009, section
+ * 3).
  *
- * @param plan      [n] of one job, as many as could be the best: more than the ten that people look at
+ * @param plan      [n] of one job, as many as could be the best: more than the ten that are shown
  * @param n_trials  1 to EK_MAX_LAYOUT_TRIALS; there are at most n
  * @return EK_OK; EK_ERR_INPUT where n or n_trials is out of range; EK_ERR_MEMORY. Cost: about 200 ek_cost_step() of
  *         each plan, and 1000 n^2 n_trials^2 operations.
@@ -248,8 +249,8 @@ ek_status ek_layout_choose_trials(const ek_layout_plan *plan, int n, const ek_de
 /**
  * The plan to take once trials were measured and the device calibrated to them: the new best plan where its step is
  * below that of the shortest run by more than the error of the difference, else that run. The difference is the
- * calibrated device's; where the calibration moved a constant by more than twice what is assumed of it before a fit, it
- * is what the runs say of the plan in the linear model of the device before (ek_layout_choose_trials()).
+ * calibrated device's; where the calibration moved a constant by more than twice its assumed error before a fit, it is
+ * the estimate of the plan from the runs in the linear model of the uncalibrated device (ek_layout_choose_trials()).
  *
  * @param again    best plan of a search with the calibrated device
  * @param tried    [n] jobs that were run, 1 to EK_MAX_LAYOUT_TRIALS
@@ -268,7 +269,7 @@ typedef struct ek_layout_try {
     double predicted;           /**< its step on the calibrated device */
 } ek_layout_try;
 
-/** Runs that were tried, and what to take. */
+/** Trial runs and the chosen plan. */
 typedef struct ek_layout_tries {
     int n, n_others; /**< runs of the job; others of the table, which say nothing of its layouts */
     ek_layout_try run[EK_MAX_LAYOUT_TRIALS]; /**< [n] the shortest first */
@@ -289,7 +290,7 @@ ek_status ek_layout_weigh_tries(const ek_layout_result *result, const ek_measure
 
 /* ---- the way from today's layout ---- */
 
-/** What is changed on the way from a job to a plan of it. */
+/** Kinds of changes between a job and a plan of it. */
 typedef enum ek_layout_method {
     EK_METHOD_DEGREES, /**< dp, tp, cp, ep, pp, shard, sequence parallelism */
     EK_METHOD_BATCH,   /**< sequences of a micro-batch, copies */
@@ -307,11 +308,11 @@ extern const char *const *const ek_layout_method_name;
 
 /** A change. */
 typedef struct ek_layout_way_step {
-    unsigned methods; /**< a bit for each; several where none of those left is worth a change of its own */
+    unsigned methods; /**< a bit for each; several where none of the rest shortens the step by itself */
     ek_layout layout; /**< with it and those before it, as: */
     bool fits;
     double seconds, peak_mb; /**< of the step; of the fullest stage */
-    char settings[4096];     /**< to paste into the file with the settings before it; "": it cannot be told */
+    char settings[4096]; /**< to paste into the file with the settings before it; "": the framework has no key for it */
 } ek_layout_way_step;
 
 typedef struct ek_layout_way {
@@ -323,13 +324,14 @@ typedef struct ek_layout_way {
 
 /**
  * The changes that lead from today's job to a plan, each the one after which the step is shortest among those that fit
- * (where none fits, the peak smallest). Layers and recomputation stay as today's as far as they can until it is their
- * turn: layers are spread evenly where stages or chunks change, as large a share of each chunk is recomputed. Each
+ * (where none fits, the peak smallest). Layers and recomputation stay as close to today's as possible until they are
+ * changed: layers are spread evenly where stages or chunks change, and the same share of each chunk is recomputed. Each
  * state is priced by ek_cost_step() and ek_memory_predict(); the last is the plan. Where no single change shortens the
- * step by 0.05 %, the best of two or three together is taken, and where those do not either, all that are left are one.
+ * step by 0.05 %, the best of two or three together is taken, and where those do not either, all remaining changes are
+ * one.
  *
  * @param to          a plan of the result
- * @param time_limit  seconds; when they are over, what is left is one change
+ * @param time_limit  seconds; after them, the remaining changes are one
  * @return EK_OK; EK_ERR_INPUT where the result has no `today`, or it has another number of sequences; EK_ERR_MEMORY.
  *         Cost: at most some hundred balances of a layout, within time_limit.
  */

@@ -1,7 +1,7 @@
-/* evenkeel/layout_fit.h - what would make a job fit of which no layout does: other devices, more memory, states of the
- * optimizer on the host.
+/* evenkeel/layout_fit.h - finds changes that make a job fit when none of its layouts does: other devices, more memory,
+ * states of the optimizer on the host.
  *
- * Unless stated otherwise, functions take O(1), those that clear or free O(what they free), and may be called from
+ * Unless stated otherwise, functions take O(1), those that clear or free O(size of the object), and may be called from
  * several threads at once, on the same objects where these are const. */
 #ifndef EVENKEEL_LAYOUT_FIT_H
 #define EVENKEEL_LAYOUT_FIT_H
@@ -11,7 +11,8 @@
 
 EK_BEGIN_DECLS
 
-/** What is changed. Recomputation is none of them: layouts are ruled out by what they need with everything recomputed.
+/** Kinds of changes. Recomputation is not one of them: layouts are ruled out by their memory with everything
+ *  recomputed.
  */
 typedef enum ek_fit_change {
     EK_FIT_FREE,    /**< axes that ranges held are free */
@@ -25,7 +26,7 @@ extern const char *const *const ek_fit_change_name; /**< "free", "offload", "dev
 /** One change, tried. */
 typedef struct ek_layout_fit {
     ek_fit_change change;
-    bool fits;       /**< a plan was found; what follows is of it */
+    bool fits;       /**< a plan was found; the next members describe it */
     int n_devices;   /**< of the plan; the most tried where none fits */
     double limit_mb; /**< that the plan fits into; where none fits, the largest tried */
     double peak_mb;  /**< of its fullest stage */
@@ -39,13 +40,13 @@ typedef struct ek_layout_fits {
 } ek_layout_fits;
 
 /**
- * Try each change that the job's framework has, alone, and find one plan that fits by ek_memory_predict(): the smallest
- * of 2, 3, 4, 6, 8, 12, 16, 24, 32, 48 and 64 times the devices that has one, and the smallest limit of a few
+ * Try each change that the job's framework has, one at a time, and find one plan that fits by ek_memory_predict(): the
+ * smallest of 2, 3, 4, 6, 8, 12, 16, 24, 32, 48 and 64 times the devices that has one, and the smallest limit of a few
  * from the least peak upwards.
  *
  * @param result  without plans; its options' interrupt ends this as well
- * @return EK_OK; EK_ERR_MEMORY. Cost: at most 15 s for each search and 60 s in all; O(layouts) where their bounds say
- *         that nothing fits.
+ * @return EK_OK; EK_ERR_MEMORY. Cost: at most 15 s for each search and 60 s in all; O(layouts) where their bounds show
+ *   that nothing fits.
  */
 ek_status ek_layout_would_fit(const ek_layout_result *result, ek_layout_fits *out, ek_error *err);
 

@@ -1,6 +1,6 @@
-/* evenkeel/layout_picture.h - the layouts of a search as a picture: step against memory, and the front of both.
+/* evenkeel/layout_picture.h - draws the layouts of a search: step against memory, and the front of both.
  *
- * Unless stated otherwise, functions take O(1), those that clear or free O(what they free), and may be called from
+ * Unless stated otherwise, functions take O(1), those that clear or free O(size of the object), and may be called from
  * several threads at once, on the same objects where these are const. */
 #ifndef EVENKEEL_LAYOUT_PICTURE_H
 #define EVENKEEL_LAYOUT_PICTURE_H
@@ -16,7 +16,7 @@ EK_BEGIN_DECLS
 typedef struct ek_layout_front {
     long n;
     long *at;     /**< [n] of ek_layout_result.point */
-    bool *proved; /**< [n] no layout at all has a plan with a shorter step and less memory, by the bounds */
+    bool *proved; /**< [n] by the bounds, no layout has a plan with a shorter step and less memory */
 } ek_layout_front;
 
 /**
@@ -37,7 +37,7 @@ ek_status ek_layout_front_of_plans(const ek_layout_point *point, long n, ek_layo
  * @return EK_OK, EK_ERR_MEMORY. O(n log n).
  */
 ek_status ek_layout_front_of_bounds(const ek_layout_point *point, long n, ek_layout_front *out, ek_error *err);
-/** Free what it holds and zero it. Accepts a zeroed struct. */
+/** Free its contents and zero it. Accepts a zeroed struct. */
 void ek_layout_front_clear(ek_layout_front *front);
 
 EK_END_DECLS

@@ -1,7 +1,7 @@
-/* evenkeel/layout_report.h - the best layouts of a job as text, JSON and a table. Writers only print: every figure is
- * computed by evenkeel/layout.h.
+/* evenkeel/layout_report.h - prints the best layouts of a job as text, JSON and a table. Writers only print: every
+ * figure is computed by evenkeel/layout.h.
  *
- * Unless stated otherwise, functions take O(1), those that clear or free O(what they free), and may be called from
+ * Unless stated otherwise, functions take O(1), those that clear or free O(size of the object), and may be called from
  * several threads at once, on the same objects where these are const. */
 #ifndef EVENKEEL_LAYOUT_REPORT_H
 #define EVENKEEL_LAYOUT_REPORT_H
@@ -16,7 +16,7 @@
 
 EK_BEGIN_DECLS
 
-/** What is printed. All borrowed; NULL for what there is not. */
+/** Contents of the report. All borrowed; NULL for missing parts. */
 typedef struct ek_layout_report {
     const ek_layout_result *result;
     const ek_layout_fits *fits;   /**< of a result without plans */
@@ -30,7 +30,7 @@ typedef struct ek_layout_report {
     int n_warnings;
     const ek_error *warning; /**< [n_warnings] of the readers */
     bool verdict_only;       /**< text: one line */
-    bool color;              /**< ANSI colours, for a terminal that wants them */
+    bool color;              /**< ANSI colours, for a terminal that supports them */
     ek_plot plot;            /**< text: the steps of the plans as bars, and the pipeline of `run` */
     const ek_step_run *run;  /**< the first plan's step, block by block; NULL: its pipeline is not drawn */
 } ek_layout_report;

@@ -1,9 +1,9 @@
-/* evenkeel/lint.h - training files, launch scripts and training programs against the tuning guides' checklists. Files
- * are read, never run.
+/* evenkeel/lint.h - checks training files, launch scripts and training programs against the tuning guides' checklists.
+ * Files are read, never run.
  *
  * A rule is an entry of a table (src/lint/rules_*.c); docs/lint.md is written from it.
  *
- * Unless stated otherwise, functions take O(1), those that clear or free O(what they free), and may be called from
+ * Unless stated otherwise, functions take O(1), those that clear or free O(size of the object), and may be called from
  * several threads at once, on the same objects where these are const. */
 #ifndef EVENKEEL_LINT_H
 #define EVENKEEL_LINT_H
@@ -20,7 +20,7 @@ typedef enum ek_lint_level { EK_LINT_NOTE, EK_LINT_WARNING, EK_LINT_ERROR } ek_l
 /** "note", "warning", "error": SARIF's words. */
 extern const char *const *const ek_lint_level_name;
 
-/** What a file is. */
+/** Kinds of files. */
 typedef enum ek_lint_kind {
     EK_LINT_YAML,   /**< training YAML of MindFormers or MindSpeed-Core-MS */
     EK_LINT_SHELL,  /**< launch script or environment file; Megatron's arguments in it */
@@ -37,8 +37,8 @@ typedef struct ek_lint_rule {
     unsigned kinds;         /**< 1 << ek_lint_kind */
     const char *title;      /**< "Deterministic computation is on" */
     const char *why;        /**< sentences */
-    const char *cost;       /**< what it costs, with a figure where a source has one */
-    const char *fix;        /**< what to write */
+    const char *cost;       /**< the cost, with a figure where a source has one */
+    const char *fix;        /**< the correct setting */
     const char *source;     /**< "MindFormers performance guide, IO bottleneck" */
     const char *bad, *good; /**< an example of each, a few lines */
 } ek_lint_rule;
@@ -46,7 +46,7 @@ typedef struct ek_lint_rule {
 enum { EK_MAX_LINT_RULES = 128 };
 /** The rules in the order of their ids. @return how many; O(rules^2). @param out  [EK_MAX_LINT_RULES] */
 int ek_lint_rules(const ek_lint_rule *out[EK_MAX_LINT_RULES]);
-/** The kind of file that a name's end tells, an ek_lint_kind; -1 when it does not. O(length). */
+/** The kind of file by the end of its name, an ek_lint_kind; -1 when unknown. O(length). */
 int ek_lint_kind_by_name(const char *path);
 
 /** By id, or NULL. O(rules). */
@@ -56,9 +56,9 @@ typedef struct ek_lint_finding {
     const ek_lint_rule *rule;
     const char *path;
     int line, column, end_column; /**< from 1; end_column 0: to the line's end */
-    const char *message;          /**< what is there and what to write instead, with this file's values */
+    const char *message;          /**< the present and the correct setting, with this file's values */
     const char *fix;              /**< text to put from column to end_column, where it is one line; NULL */
-    const char *excerpt;          /**< the line, without what cannot be printed, cut to 160 bytes */
+    const char *excerpt;          /**< the line, without unprintable characters, cut to 160 bytes */
 } ek_lint_finding;
 
 typedef struct ek_lint {
@@ -74,13 +74,13 @@ typedef struct ek_lint_options {
     const char *const *only; /**< [n_only] ids; none: all */
     const char *const *off;  /**< [n_off] ids */
     int n_only, n_off;
-    int n_devices; /**< of the run, where the files do not tell; 0 */
-    /** What the run is on: rules on the time of a step then name what is predicted for it; NULL: not known. */
+    int n_devices; /**< of the run, where the files do not have it; 0 */
+    /** The run's device: rules on the time of a step then name the predicted time; NULL: not known. */
     const struct ek_device *device;
-    /** What to take a file for whose name does not tell; -1: its content decides. */
+    /** The kind of files with an unknown name; -1: by content. */
     int kind;
-    /** [n_paths] files that become a warning and are left out where they cannot be read, or are wrong as what they
-     * are, instead of ending the run; NULL: none. */
+    /** [n_paths] files that are skipped with a warning, instead of ending the run, where they cannot be read or are
+     *  invalid; NULL: none. */
     const bool *may_skip;
 } ek_lint_options;
 
@@ -88,24 +88,24 @@ typedef struct ek_lint_options {
 ek_lint_options ek_lint_options_default(void);
 
 /**
- * Look at files together: what a launch script sets counts for a program that is given with it, what an
- * environment file sets for a script that names it.
+ * Check files together: settings of a launch script apply to a program that is given with it, those of an environment
+ * file to a script that names it.
  *
- * A comment `evenkeel: off ID[, ID...]` (any comment sign) on a line, or alone on the line above it, takes its findings
- * away; `evenkeel: off-file ID` anywhere takes those of the file. An unknown id there is a finding itself.
+ * A comment `evenkeel: off ID[, ID...]` (any comment sign) on a line, or on a separate line above it, suppresses its
+ * findings; `evenkeel: off-file ID` anywhere suppresses those of the file. An unknown id there is itself a finding.
  *
  * @param path      [n_paths]; "-" is standard input
  * @param options   may be NULL: ek_lint_options_default()
  * @param listener  may be NULL
- * @return EK_OK, findings or not; EK_ERR_INPUT for a file that is none of the kinds or that cannot be read as what it
- * is, an unknown id; EK_ERR_SYSTEM; EK_ERR_MEMORY. O(bytes x rules), and a memory prediction for each job.
+ * @return EK_OK, findings or not; EK_ERR_INPUT for a file of an unknown kind or that is invalid for its kind, and for
+ *   an unknown id; EK_ERR_SYSTEM; EK_ERR_MEMORY. O(bytes x rules), and a memory prediction for each job.
  */
 ek_status ek_lint_run(const char *const *path, int n_paths, const ek_lint_options *options, const ek_listener *listener,
                       ek_lint *out, ek_error *err);
-/** Free what it holds and zero it. Accepts a zeroed struct. */
+/** Free its contents and zero it. Accepts a zeroed struct. */
 void ek_lint_clear(ek_lint *lint);
 
-/** A rule with all it says. @return EK_OK, or EK_ERR_SYSTEM when `out` cannot be written. O(output). */
+/** Print a rule with all its texts. @return EK_OK, or EK_ERR_SYSTEM when `out` cannot be written. O(output). */
 ek_status ek_lint_write_rule(const ek_lint_rule *rule, FILE *out, ek_error *err);
 
 EK_END_DECLS

@@ -1,6 +1,6 @@
-/* evenkeel/lint_files.h - the files that the linter looks at, by name.
+/* evenkeel/lint_files.h - collects the files that the linter checks, by name.
  *
- * Unless stated otherwise, functions take O(1), those that clear or free O(what they free), and may be called from
+ * Unless stated otherwise, functions take O(1), those that clear or free O(size of the object), and may be called from
  * several threads at once, on the same objects where these are const. */
 #ifndef EVENKEEL_LINT_FILES_H
 #define EVENKEEL_LINT_FILES_H

@@ -1,11 +1,11 @@
-/* evenkeel/memory.h - what every pipeline stage holds at its peak, from a job alone: a dry run without the framework.
+/* evenkeel/memory.h - predicts the peak memory of every pipeline stage from a job, without a dry run.
  *
- * docs/models.md has the model. In short: each kind of layer is a graph of operators; which tensors it keeps for its
- * backward pass follows from what each operator's gradient reads and what is recomputed; running the graph gives the
+ * docs/models.md has the model. In short: each kind of layer is a graph of operators; the tensors saved for its
+ * backward pass follow from the inputs of each operator's gradient and from recomputation; running the graph gives the
  * order in which tensors come and go; the schedule's order of blocks puts the layers together, and the most bytes that
  * are ever alive at once are the peak. An allocator then places every tensor, for the figure with fragments.
  *
- * Unless stated otherwise, functions take O(1), those that clear or free O(what they free), and may be called from
+ * Unless stated otherwise, functions take O(1), those that clear or free O(size of the object), and may be called from
  * several threads at once, on the same objects where these are const. */
 #ifndef EVENKEEL_MEMORY_H
 #define EVENKEEL_MEMORY_H
@@ -17,13 +17,13 @@
 
 EK_BEGIN_DECLS
 
-/** What the bytes alive at a stage's peak are. */
+/** Kinds of bytes alive at a stage's peak. */
 typedef enum ek_memory_part {
     EK_PART_PARAMETERS,  /**< weights, and gathered ones that live for the whole step */
-    EK_PART_GRADIENTS,   /**< buffers that gradients are summed in, and gradients of weights kept to the end */
+    EK_PART_GRADIENTS,   /**< buffers that gradients are summed in, and gradients of weights stored to the end */
     EK_PART_OPTIMIZER,   /**< states and master weights */
-    EK_PART_ACTIVATIONS, /**< kept for backward passes */
-    EK_PART_TRANSIENT,   /**< of the operator that runs at the peak, and what is around it: recomputed tensors,
+    EK_PART_ACTIVATIONS, /**< saved for backward passes */
+    EK_PART_TRANSIENT,   /**< of the operator that runs at the peak, and its surroundings: recomputed tensors,
                               gradients of activations, cast and gathered weights */
     EK_PART_OTHER,       /**< constants, masks, workspace */
 } ek_memory_part;
@@ -47,7 +47,7 @@ typedef struct ek_memory_stage {
     int64_t used_peak;               /**< live bytes, each tensor rounded up as the allocator does */
     int64_t actual_peak;             /**< after rules.allocation has placed them */
     int64_t part[EK_N_MEMORY_PARTS]; /**< at the used peak; they add up to it */
-    double alive; /**< micro-batches whose activations are alive at the peak, of the whole stage: the (chunk,
+    double alive; /**< micro-batches with activations alive at the peak, of the whole stage: the (chunk,
                        micro-batch) pairs, the running one included, over v */
     /** Where the peak is. */
     ek_block block;
@@ -57,12 +57,13 @@ typedef struct ek_memory_stage {
     ek_memory_tensor top[EK_N_TOP]; /**< the largest by bytes times count */
 } ek_memory_stage;
 
-/** One kind of layer of a stage's model, as it is kept. */
+/** Memory of one kind of layer of a stage's model. */
 typedef struct ek_memory_layer {
     char name[EK_NAME_SIZE];           /**< "decoder", "decoder with experts", "prediction" */
     int64_t parameter_bytes;           /**< static bytes of one layer */
-    int64_t kept[EK_N_RECOMPUTE];      /**< bytes kept for one micro-batch, by kind, with the job's patterns */
-    int64_t transient[EK_N_RECOMPUTE]; /**< the most its backward holds besides what is kept at its start */
+    int64_t kept[EK_N_RECOMPUTE];      /**< bytes saved for one micro-batch, by kind, with the job's patterns */
+    int64_t transient[EK_N_RECOMPUTE]; /**< the most that its backward pass holds in addition to the tensors saved at
+                                            its start */
 } ek_memory_layer;
 
 /** Of bytes: nothing is known of them. */
@@ -83,8 +84,8 @@ typedef struct ek_memory {
 typedef struct ek_memory_options {
     bool without_allocation;    /**< only the used peak: actual_peak is 0, and the limit is held against the used one */
     bool without_top;           /**< no list of tensors, for searches */
-    const int64_t *actual_peak; /**< [n_stages] what a prediction of the same job said: nothing is placed. NULL */
-    bool (*over)(void *user);   /**< asked while allocations are played, every few microseconds; true ends them:
+    const int64_t *actual_peak; /**< [n_stages] from a prediction of the same job: nothing is placed. NULL */
+    bool (*over)(void *user);   /**< called while allocations are replayed, every few microseconds; true ends them:
                                      ek_memory.ended_early. NULL: never */
     void *user;
 } ek_memory_options;
@@ -99,24 +100,24 @@ typedef struct ek_memory_options {
  *         Thread-safe.
  */
 ek_status ek_memory_predict(const ek_job *job, const ek_memory_options *options, ek_memory *out, ek_error *err);
-/** Free what it holds and zero it. Accepts a zeroed struct. */
+/** Free its contents and zero it. Accepts a zeroed struct. */
 void ek_memory_clear(ek_memory *memory);
 
-/** A rule that nobody has a source for, and a value of it with which the answer to "does it fit?" is the other one. */
+/** A rule without a source, and a value of it that reverses the answer to "does it fit?". */
 typedef struct ek_memory_assumption {
     const char *rule;
     char value[32], other[32]; /**< as predicted, and the alternative */
     bool fits;                 /**< with the alternative: the opposite of ek_memory.fits */
-    int stage;                 /**< where a measured peak tells which of the two it is: the fullest one of the
-                                    prediction that does not fit */
-    double mb, other_mb;       /**< its predicted peak with each, MB of 2^20 bytes */
+    int stage; /**< stage with a measured peak that decides between the two: the fullest one of the prediction that does
+                    not fit */
+    double mb, other_mb; /**< its predicted peak with each, MB of 2^20 bytes */
 } ek_memory_assumption;
 
 enum { EK_MAX_ASSUMPTIONS = 32 };
 
 /**
- * On which assumed rules does the verdict hang? Each rule that is assumed, that neither the file nor the user sets, is
- * put to each of its alternatives (ek_rule_alternatives), alone, and the job predicted again.
+ * On which assumed rules does the verdict depend? Each assumed rule that neither the file nor the user sets is set to
+ * each of its alternatives (ek_rule_alternatives), one at a time, and the job is predicted again.
  *
  * @param memory  the job's prediction, with allocation
  * @param out     [EK_MAX_ASSUMPTIONS], of which the first n are written
@@ -128,11 +129,11 @@ ek_status ek_memory_assumptions(const ek_job *job, const ek_memory *memory,
                                 ek_memory_assumption out[EK_MAX_ASSUMPTIONS], int *n, ek_error *err);
 
 /**
- * Warn of settings of a job that do nothing or contradict each other: a pattern that names no operator, select
+ * Warn about settings of a job that have no effect or contradict each other: a pattern that names no operator, select
  * recomputation on layers that are recomputed whole, `mul` without the reshapes around it, a recomputed cast that keeps
  * the larger tensor, fine-grained interleave without sequence parallelism, a large table that the optimizer does not
- * shard, counts above the layers there. Of what only a file shows (a vocabulary that does not divide, keys that are
- * ignored) its reader warns.
+ * shard, counts above the number of layers. The file's reader warns about properties of the file (a vocabulary that
+ * does not divide, ignored keys).
  *
  * @return EK_OK, warnings or not; EK_ERR_MEMORY. O(patterns x operators).
  */
@@ -140,48 +141,48 @@ ek_status ek_memory_lint(const ek_job *job, const ek_listener *listener, ek_erro
 
 /* ---- over the step ---- */
 
-/** What a stage holds at one block of its order. */
+/** A stage's memory at one block of its order. */
 typedef struct ek_memory_moment {
     ek_block block;
     int64_t peak;  /**< the most while it runs: used bytes, as ek_memory_stage.used_peak */
     int64_t after; /**< when it is over */
 } ek_memory_moment;
 
-/** Every stage's memory, block by block in the order in which it runs them. When they run is not told. */
+/** Every stage's memory, block by block in running order, without times. */
 typedef struct ek_memory_course {
     int n_stages;
     size_t n_blocks;          /**< of each stage */
-    int64_t *whole_step;      /**< [n_stages] what is there before the first block */
+    int64_t *whole_step;      /**< [n_stages] memory before the first block */
     ek_memory_moment *moment; /**< [n_stages][n_blocks]; a stage's largest peak is its used peak */
 } ek_memory_course;
 
 /**
- * What every stage holds, block by block.
+ * Compute every stage's memory, block by block.
  *
  * @param job  passes ek_job_check()
  * @param out  ek_memory_course_clear() frees it; untouched on failure
  * @return as ek_memory_predict(). O(kinds of layers x operators + blocks), memory O(blocks).
  */
 ek_status ek_memory_course_of(const ek_job *job, ek_memory_course *out, ek_error *err);
-/** Free what it holds and zero it. Accepts a zeroed struct. */
+/** Free its contents and zero it. Accepts a zeroed struct. */
 void ek_memory_course_clear(ek_memory_course *course);
 
 /* ---- measures ---- */
 
-/** A change of settings and what it is predicted to bring. */
+/** A change of settings and its predicted effect. */
 typedef struct ek_mitigation {
     char name[96];      /**< "recompute SiLU and Mul in every layer" */
     char setting[4096]; /**< to paste: "recompute_config.recompute: True" */
-    bool possible;      /**< false: `why` says what stands against it */
+    bool possible;      /**< false: `why` has the reason */
     bool fits;          /**< with it, and nothing else changed */
     char why[160];
     double saved_mb;    /**< of the largest actual peak: before minus after; may be negative */
     double after_mb;    /**< the largest actual peak with it */
     double step_change; /**< step time with it over today's, minus 1; NAN when not known: ek_cost_step() of both */
-    int effort;         /**< what it takes: 0 a switch, 1 other lists or another split of the layers, 2 another schedule
-                             or micro-batch, 3 other degrees, 4 sequences cut that are not long */
+    int effort; /**< effort of the change: 0 a switch, 1 other lists or another split of the layers, 2 another schedule
+                     or micro-batch, 3 other degrees, 4 cutting sequences that are not long */
     /** Where it makes room and the job recomputes: the setting with the lists of the least recomputation that then
-     * fits, to paste; empty where that is no less, or was not looked for. */
+     * fits, to paste; empty where that is not less, or was not searched. */
     char relieved[4096];
     double relieved_change, relieved_mb; /**< as step_change and after_mb, with these lists too; NAN without them */
 } ek_mitigation;
@@ -190,16 +191,15 @@ enum { EK_MAX_MEASURES = 32 };
 
 struct ek_device;
 /**
- * A job that has no limit of its own may take all that its device has: limit_mb = 1024 memory_gib. Every command that
- * is given a device takes the limit so, since an allocator that reaches it gives back what it caches.
+ * A job without its own limit may use all memory of its device: limit_mb = 1024 memory_gib. Every command with a device
+ * uses this limit, since an allocator that reaches it returns its cached blocks.
  *
- * @return did the device say the limit? No where the job has one or the device does not tell its memory
+ * @return was the limit taken from the device? No where the job has one or the device's memory is unknown
  */
 bool ek_memory_limit_by_device(ek_job *job, const struct ek_device *device);
 
 /**
- * What each available measure would save, largest saving first; those that are not possible or not in effect at the
- * end.
+ * The saving of each available measure, largest first; those that are not possible or have no effect come last.
  *
  * @param device  for step times (evenkeel/cost.h); NULL: none
  * @param n       out: how many
@@ -213,13 +213,14 @@ ek_status ek_memory_mitigations(const ek_job *job, const struct ek_device *devic
 /**
  * Measures one after the other until the job fits, cheap ones first: switches and other lists or splits (effort 0 and
  * 1) before the others, in order of effort; of those that make it fit the one with the shortest step, while none does
- * the one that saves most, a tenth of what is missing at least. What is not needed in the end is left out again.
+ * the one that saves most, a tenth of what is missing at least. Measures that turn out unnecessary are removed again.
  *
  * @param out  [EK_MAX_MEASURES] in the order they are taken. after_mb is with all before it too, saved_mb from the one
  *             before, step_change over today
- * @param n    out: how many; 0 where the job fits, or no limit is known. The last one fits, or nothing more saves
+ * @param n    out: how many; 0 where the job fits, or no limit is known. With the last one the job fits, or no other
+ *   measure saves memory
  * @return EK_OK, EK_ERR_INPUT, EK_ERR_MEMORY. Cost: ek_memory_mitigations() for each of them, without its search for
- * less recomputation, and n^2 predictions to leave out what is not needed.
+ * less recomputation, and n^2 predictions to remove unnecessary measures.
  */
 ek_status ek_memory_measures_to_fit(const ek_job *job, const struct ek_device *device,
                                     ek_mitigation out[EK_MAX_MEASURES], int *n, ek_error *err);
@@ -229,14 +230,14 @@ ek_status ek_memory_measures_to_fit(const ek_job *job, const struct ek_device *d
 /**
  * The shortest backward passes that memory admits with the layers where they are: for each stage, of two kinds of
  * recomputation at a time (the first k layers of one, the others of the other kind) the least k with which
- * ek_memory_predict() of the job with that plan (ek_job_with()) keeps the limit, by bisection; of all pairs the one
- * with the shortest time. Two kinds are what the relaxed problem (one memory limit, one number of layers) has in its
- * optimum. A stage's chunks take k from the first on. Where a framework takes one rule for all chunks (Megatron), or
- * stages share chunks, all stages have the same k.
+ * ek_memory_predict() of the job with that plan (ek_job_with()) is within the limit, by bisection; of all pairs the one
+ * with the shortest time. The optimum of the relaxed problem (one memory limit, one number of layers) has two kinds. A
+ * stage's chunks take k from the first on. Where a framework takes one rule for all chunks (Megatron), or stages share
+ * chunks, all stages have the same k.
  *
- * @param change  its plan says where the layers are, in its schedule and with its micro-batches; its lists are not read
- * @param layers  backward times by kind, and which kinds there are
- * @param plan    out: the plan, ek_plan_clear() frees it; empty when no recomputation keeps the limit
+ * @param change  its plan places the layers, in its schedule and with its micro-batches; its lists are not read
+ * @param layers  backward times by kind, and the available kinds
+ * @param plan    out: the plan, ek_plan_clear() frees it; empty when no recomputation is within the limit
  * @param peak_mb out: its largest actual peak; NAN when empty
  * @return EK_OK; EK_ERR_INPUT for a model that ek_layers_check() refuses; EK_ERR_MEMORY. Cost: at most
  *         9 (log2(layers of a stage) + 3) + 1 ek_memory_predict().
@@ -281,8 +282,8 @@ typedef struct ek_memory_fit_result {
 
 /**
  * Fit the few knobs that cannot be derived to measured peaks of some stages, by regularised least squares towards the
- * uncalibrated model, so that two peaks do not make four knobs run wild. How many knobs are fitted follows from the
- * error of leaving each peak out.
+ * uncalibrated model, so that two peaks do not make four knobs run wild. The number of fitted constants follows from
+ * the leave-one-out error of the peaks.
  *
  * @param peaks   [n_peaks], 1 or more
  * @param actual  the peaks are with fragments

@@ -1,9 +1,9 @@
-/* evenkeel/memory_report.h - a prediction of memory as text, JSON, a table, a picture and dry-run logs, and what one
- * layer keeps, tensor by tensor.
+/* evenkeel/memory_report.h - prints a prediction of memory as text, JSON, a table, a picture and dry-run logs, and the
+ * saved tensors of one layer.
  *
  * Writers only print: every figure is computed by evenkeel/memory.h and evenkeel/cost.h.
  *
- * Unless stated otherwise, functions take O(1), those that clear or free O(what they free), and may be called from
+ * Unless stated otherwise, functions take O(1), those that clear or free O(size of the object), and may be called from
  * several threads at once, on the same objects where these are const. */
 #ifndef EVENKEEL_MEMORY_REPORT_H
 #define EVENKEEL_MEMORY_REPORT_H
@@ -16,28 +16,28 @@
 
 EK_BEGIN_DECLS
 
-/* ---- what a layer keeps ---- */
+/* ---- saved tensors of a layer ---- */
 
 enum { EK_MAX_KEPT = 5, EK_MAX_KEPT_PATTERNS = 3 };
 
-/** A tensor that a layer keeps from its forward to its backward pass, where nothing is recomputed. */
+/** A tensor that a layer saves from its forward to its backward pass without recomputation. */
 typedef struct ek_kept_tensor {
     char name[96];
     char maker[96];            /**< path of the operator that makes it; empty: the layer's input */
-    char reader[96];           /**< path of the first operator that it is kept for */
-    int n_readers;             /**< operators that it is kept for */
-    bool for_recompute;        /**< no gradient reads it: it is kept to make something again */
+    char reader[96];           /**< path of the first operator that needs it */
+    int n_readers;             /**< operators that need it */
+    bool for_recompute;        /**< no gradient reads it: it is saved for recomputation */
     int n_dims;                /**< 0: it has no shape worth telling */
     int64_t dim[4];            /**< [n_dims] */
     ek_dtype dtype;            /**< where n_dims > 0 */
     int64_t bytes;             /**< for one micro-batch on one rank */
-    bool kept[EK_N_RECOMPUTE]; /**< still kept by kind, with the job's patterns */
+    bool kept[EK_N_RECOMPUTE]; /**< still saved by kind, with the job's patterns */
     int n_patterns;            /**< that together remove it; 0: none does */
     char pattern[EK_MAX_KEPT_PATTERNS]
-                [96];             /**< naming the operator that makes it, and others it takes, as YAML wants */
+                [96];             /**< naming the operator that makes it, and the others needed, in YAML syntax */
     ek_pattern_kind pattern_kind; /**< SELECT or COMM: the list they go into */
-    int64_t pattern_saves;        /**< bytes a layer keeps less with them alone: below `bytes` where inputs are kept
-                                       instead */
+    int64_t
+        pattern_saves; /**< saving of a layer with only this pattern: below `bytes` where inputs are saved instead */
 } ek_kept_tensor;
 
 /** Those of one kind of layer. */
@@ -49,16 +49,16 @@ typedef struct ek_kept {
 } ek_kept;
 
 /**
- * What each kind of layer of a job keeps for a micro-batch, and what would remove it.
+ * The tensors that each kind of layer of a job saves for a micro-batch, and the patterns that remove them.
  *
- * A tensor's pattern is the path of the operator that makes it, with those that recomputing it takes besides; it is
- * offered when trying it shows that the tensor is then no longer kept and the layer keeps fewer bytes as a whole.
+ * A tensor's pattern is the path of the operator that makes it, with the other operators needed to recompute it; it is
+ * offered when a trial shows that the tensor is then no longer saved and the layer saves fewer bytes in total.
  *
  * @param n  out: how many kinds; ek_kept_clear() frees each
  * @return EK_OK or EK_ERR_MEMORY. O(tensors x operators) per kind.
  */
 ek_status ek_memory_kept(const ek_job *job, ek_kept out[EK_MAX_KEPT], int *n, ek_error *err);
-/** Free what it holds and zero it. Accepts a zeroed struct. */
+/** Free its contents and zero it. Accepts a zeroed struct. */
 void ek_kept_clear(ek_kept *kept);
 
 /* ---- the report ---- */
@@ -80,7 +80,7 @@ typedef struct ek_memory_calibration {
     const ek_memory_error *judged; /**< on the peaks that were not fitted; NULL: all were */
 } ek_memory_calibration;
 
-/** What is printed. Pointers are borrowed, and NULL for what was not asked for. */
+/** Contents of the report. Pointers are borrowed, and NULL for parts that are not printed. */
 typedef struct ek_memory_report {
     const ek_job *job;
     const ek_memory *memory;
@@ -96,16 +96,16 @@ typedef struct ek_memory_report {
     const ek_kept *kept;                /**< [n_kept] */
     const ek_recompute_set_list *worth; /**< sets of operators worth recomputing, on the device */
     const ek_memory_calibration *calibration;
-    const ek_memory_course *course; /**< for a page: what stages hold block by block */
+    const ek_memory_course *course; /**< for a page: memory of the stages block by block */
     int n_assumptions;
     const ek_memory_assumption *assumption; /**< [n_assumptions] that the verdict hangs on */
     int stage;                              /**< details of this one; -1: of the fullest */
     bool verdict_only;                      /**< text: one line */
-    bool color;                             /**< ANSI colours, for a terminal that wants them */
+    bool color;                             /**< ANSI colours, for a terminal that supports them */
 } ek_memory_report;
 
-/** Rules of a framework's predictions: name, value, what it is, whether it is derived, documented or assumed; those
- * that are not the framework's default are marked. Borrowed. */
+/** Rules of a framework's predictions: name, value, description, and whether it is derived, documented or assumed;
+ * those that are not the framework's default are marked. Borrowed. */
 typedef struct ek_rules_report {
     const ek_rules *rules;
     ek_framework framework;

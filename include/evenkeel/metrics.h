@@ -1,7 +1,7 @@
-/* evenkeel/metrics.h - how well a training run uses its devices: throughput, MFU and HFU with every term of the FLOPs,
- * linearity, bubble ratios. docs/models.md has the formulas.
+/* evenkeel/metrics.h - computes how well a training run uses its devices: throughput, MFU and HFU with every term of
+ * the FLOPs, linearity, bubble ratios. docs/models.md has the formulas.
  *
- * Unless stated otherwise, functions take O(1), those that clear or free O(what they free), and may be called from
+ * Unless stated otherwise, functions take O(1), those that clear or free O(size of the object), and may be called from
  * several threads at once, on the same objects where these are const. */
 #ifndef EVENKEEL_METRICS_H
 #define EVENKEEL_METRICS_H
@@ -11,9 +11,9 @@
 
 EK_BEGIN_DECLS
 
-/** How much of the attention's score matrix counts. */
+/** The counted part of the attention's score matrix. */
 typedef enum ek_attention_count {
-    EK_ATTENTION_CAUSAL, /**< half of it: what a causal model needs. The default */
+    EK_ATTENTION_CAUSAL, /**< half of it: the work of a causal model. The default */
     EK_ATTENTION_FULL,   /**< all of it, as Megatron's own formula */
     EK_ATTENTION_NONE,   /**< nothing: the rule "6 P" */
 } ek_attention_count;
@@ -39,8 +39,8 @@ typedef struct ek_flops {
     double parameters, active_parameters; /**< of the model; those a token meets */
 } ek_flops;
 
-/** Count the FLOPs of a token, forward term by term and what of it is recomputed; docs/models.md, "FLOPs and
- *  utilisation". Lookups, norms, softmax and the like are left out, as everywhere. O(kinds of layers x operators).
+/** Count the FLOPs of a token, forward term by term, and the recomputed part; docs/models.md, "FLOPs and utilisation".
+ *  Lookups, norms, softmax and the like are left out, as everywhere. O(kinds of layers x operators).
  *  @return EK_OK or EK_ERR_MEMORY. */
 ek_status ek_flops_count(const ek_job *job, ek_attention_count attention, ek_flops *out, ek_error *err);
 
@@ -53,7 +53,7 @@ ek_status ek_flops_count(const ek_job *job, ek_attention_count attention, ek_flo
  */
 ek_status ek_job_count_parameters(const ek_job *job, double *all, double *active, ek_error *err);
 
-/** What the FLOPs of a token rest on. */
+/** The basis of the FLOPs of a token. */
 typedef enum ek_flops_source {
     EK_FLOPS_UNKNOWN,
     EK_FLOPS_COUNTED, /**< from the job's shapes */
@@ -62,10 +62,10 @@ typedef enum ek_flops_source {
 } ek_flops_source;
 extern const char *const *const ek_flops_source_name; /**< "unknown", "counted", "given", "6P" */
 
-/** What is known of a run; NAN, 0 and NULL where it is not. */
+/** Known figures of a run; NAN, 0 and NULL for unknown ones. */
 typedef struct ek_metrics_input {
-    const ek_job *job;       /**< NULL: no shapes; what of it is needed may be given below */
-    const ek_device *device; /**< NULL: no peak but the one given */
+    const ek_job *job;       /**< NULL: no shapes; the needed ones may be given below */
+    const ek_device *device; /**< NULL: only a given peak */
     double peak_tflops;      /**< of a device, 10^12 FLOP/s; wins over `device`; 0: the device's */
     ek_attention_count attention;
     double step_seconds;       /**< or one of the two rates */
@@ -99,20 +99,20 @@ typedef struct ek_metrics {
 } ek_metrics;
 
 /**
- * Work out all that follows from what is given; the rest is NAN or 0.
+ * Compute all figures that follow from the given ones; the rest is NAN or 0.
  *
  *     samples/s = GBS / step        tokens/s = samples/s * S       tokens/s/device = tokens/s / D, D all devices
  *     achieved = FLOPs of a token * tokens/s/device                MFU = achieved / peak
  *     linearity = samples/s/device over that of the baseline
  *
- * Of step time, samples/s and tokens/s/device one is enough. Given more, they must agree within 0.5 %, and so must what
- * is given besides a job with what the job says.
- * @return EK_OK; EK_ERR_INPUT where what is given contradicts itself or is no number above 0, or where the device has
- *         no peak for the job's type; EK_ERR_MEMORY. O(kinds of layers x operators).
+ * Of step time, samples/s and tokens/s/device one is enough. Given more, they must agree within 0.5 %, and so must
+ * figures that are given in addition to a job with those of the job.
+ * @return EK_OK; EK_ERR_INPUT where given figures contradict each other or are not numbers above 0, or where the device
+ *         has no peak for the job's type; EK_ERR_MEMORY. O(kinds of layers x operators).
  */
 ek_status ek_metrics_compute(const ek_metrics_input *input, ek_metrics *out, ek_error *err);
 
-/** What the run's step is predicted to be: ek_cost_step() of its job on its device, which is no measurement. */
+/** The prediction of the run's step: ek_cost_step() of its job on its device, not a measurement. */
 typedef struct ek_metrics_prediction {
     ek_step step;
     ek_metrics metrics;                  /**< of that step */
@@ -121,7 +121,7 @@ typedef struct ek_metrics_prediction {
 } ek_metrics_prediction;
 
 /**
- * Predict the step of a run; what is measured or given in `input` does not go into it.
+ * Predict the step of a run; measured or given figures of `input` are not used.
  *
  * @param input  with a job and a device
  * @param out    ek_metrics_prediction_clear() frees it; untouched on failure

@@ -1,7 +1,7 @@
-/* evenkeel/metrics_report.h - the metrics of a run as text, JSON and OpenMetrics. Writers only print: every figure is
- * computed by evenkeel/metrics.h and evenkeel/train_log.h.
+/* evenkeel/metrics_report.h - prints the metrics of a run as text, JSON and OpenMetrics. Writers only print: every
+ * figure is computed by evenkeel/metrics.h and evenkeel/train_log.h.
  *
- * Unless stated otherwise, functions take O(1), those that clear or free O(what they free), and may be called from
+ * Unless stated otherwise, functions take O(1), those that clear or free O(size of the object), and may be called from
  * several threads at once, on the same objects where these are const. */
 #ifndef EVENKEEL_METRICS_REPORT_H
 #define EVENKEEL_METRICS_REPORT_H
@@ -22,7 +22,7 @@ typedef struct ek_metrics_report {
     const ek_metrics *metrics;
     const ek_metrics_prediction *predicted; /**< NULL: no job, no device, or not to be predicted */
     const char *not_predicted;              /**< why it is not, where both are known; NULL */
-    const char *source;                     /**< where the measured time or rate comes from: "given", or a file */
+    const char *source;                     /**< source of the measured time or rate: "given", or a file */
     const ek_train_log *log;                /**< with its summary */
     const ek_train_log_summary *summary;
     bool log_batch, log_devices, log_length; /**< these sizes come from the log */

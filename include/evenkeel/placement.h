@@ -1,4 +1,4 @@
-/* evenkeel/placement.h - which stage holds which part of the model.
+/* evenkeel/placement.h - computes the stage of each part of the model.
  *
  * Unless stated otherwise, functions take O(1), and may be called from several threads at once. */
 #ifndef EVENKEEL_PLACEMENT_H
@@ -10,7 +10,7 @@
 
 EK_BEGIN_DECLS
 
-/** Which stage holds which part of the model. A position is a chunk's place in the model, 0..pv-1. */
+/** The stage of each part of the model. A position is a chunk's place in the model, 0..pv-1. */
 typedef enum ek_placement {
     EK_PLACE_WRAP,      /**< position q on stage q mod p, as its chunk q / p */
     EK_PLACE_V,         /**< chunk 0 runs down stages 0..p-1, chunk 1 back up p-1..0, and so on */

@@ -1,9 +1,9 @@
-/* evenkeel/plan.h - how many layers sit in each chunk of each stage, and what they recompute.
+/* evenkeel/plan.h - a plan: the number of layers in each chunk of each stage, and their recomputation.
  *
- * The second type everything meets in. A plan is kept in the framework's own terms (three recompute lists per chunk),
- * so that every plan is one the framework can be told: each list applies to the first layers of a chunk.
+ * ek_plan is the second central type. A plan is stored in the framework's own terms (three recompute lists per chunk),
+ * so that the framework can express every plan: each list applies to the first layers of a chunk.
  *
- * Unless stated otherwise, functions take O(1), those that clear or free O(what they free), and may be called from
+ * Unless stated otherwise, functions take O(1), those that clear or free O(size of the object), and may be called from
  * several threads at once, on the same objects where these are const. */
 #ifndef EVENKEEL_PLAN_H
 #define EVENKEEL_PLAN_H
@@ -32,7 +32,7 @@ typedef struct ek_chunk_mix {
     int n[EK_N_RECOMPUTE];
 } ek_chunk_mix;
 
-/** What one chunk costs: one micro-batch's times, and memory. Head and tail are included where they sit. */
+/** The cost of one chunk: one micro-batch's times, and memory. Head and tail are included in their chunks. */
 typedef struct ek_chunk_cost {
     double forward_time;
     double backward_time;
@@ -40,7 +40,7 @@ typedef struct ek_chunk_cost {
     double weight_time;    /**< the part of backward_time that is the gradient of the weights */
     double parameter_mb;
     double activation_mb; /**< one micro-batch */
-    double transient_mb;  /**< besides, while the backward runs: what recomputing one layer brings back, the most of any
+    double transient_mb;  /**< added during the backward pass: the recomputed activations of one layer, the most of any
                                layer; 0 unless ek_layers.recompute_transient */
 } ek_chunk_cost;
 
@@ -58,7 +58,7 @@ ek_status ek_plan_init(ek_plan *plan, int n_stages, int n_chunks, ek_error *err)
  * @return as ek_plan_init(). O(stages x chunks).
  */
 ek_status ek_plan_copy(const ek_plan *from, ek_plan *to, ek_error *err);
-/** Free what it holds and zero it. Accepts a zeroed struct. */
+/** Free its contents and zero it. Accepts a zeroed struct. */
 void ek_plan_clear(ek_plan *plan);
 
 /**
@@ -72,7 +72,7 @@ ek_chunk_mix ek_plan_mix(const ek_plan *plan, int chunk, int stage);
 int ek_plan_offset(const ek_plan *plan, int n_layers, int chunk, int stage);
 
 /**
- * Does the plan place so many layers, each once, with lists within their chunks?
+ * Does the plan place this number of layers, each once, with lists within their chunks?
  * @return EK_OK; EK_ERR_INPUT naming stage and chunk, or for numbers of stages and chunks outside the limits of
  *         layers.h. O(stages x chunks).
  */
@@ -99,7 +99,7 @@ ek_status ek_plan_check(const ek_plan *plan, const ek_layers *layers, ek_error *
 void ek_plan_costs(const ek_plan *plan, const ek_layers *layers, ek_placement placement, ek_chunk_cost *cost);
 
 /**
- * How many layers of each body kind and recompute kind sit in each chunk: what ek_plan_costs() sums the costs of.
+ * The number of layers of each body kind and recompute kind in each chunk, as ek_plan_costs() sums their costs.
  *
  * @param plan       passes ek_plan_check()
  * @param placement  the schedule's

@@ -1,6 +1,6 @@
-/* evenkeel/prediction.h - everything that a report shows of a job's memory.
+/* evenkeel/prediction.h - predicts everything that a report shows of a job's memory.
  *
- * Unless stated otherwise, functions take O(1), those that clear or free O(what they free), and may be called from
+ * Unless stated otherwise, functions take O(1), those that clear or free O(size of the object), and may be called from
  * several threads at once, on the same objects where these are const. */
 #ifndef EVENKEEL_PREDICTION_H
 #define EVENKEEL_PREDICTION_H
@@ -22,7 +22,7 @@ enum { EK_MAX_MEMORY_TIMES = 5 };
  */
 ek_status ek_memory_times(const ek_job *job, const ek_device *device, ek_memory_time *time, int *n, ek_error *err);
 
-/** A prediction with everything that a page shows of it, and the report that points at its parts: it stays where it is.
+/** A prediction with everything that a page shows of it, and the report that points at its parts: it must not move.
  */
 typedef struct ek_prediction {
     ek_memory memory;
@@ -35,13 +35,13 @@ typedef struct ek_prediction {
 } ek_prediction;
 
 /**
- * Predict a job's memory, with measures against a peak, kept tensors and what stages hold block by block.
+ * Predict a job's memory, with measures against a peak, saved tensors and the memory of the stages block by block.
  *
  * @param job     borrowed by the result
  * @param device  for modelled times and for measures that need it; borrowed by the result. NULL: no times
  * @param out     ek_prediction_clear() frees it; after a failure there is nothing to clear
  * @return as ek_memory_predict(), ek_memory_mitigations(), ek_memory_kept(), ek_memory_course_of() and
- * ek_memory_times(), which take the time. Cost: the sum of theirs.
+ *   ek_memory_times(). Cost: the sum of theirs.
  */
 ek_status ek_prediction_of(const ek_job *job, const ek_device *device, ek_prediction *out, ek_error *err);
 /** Free all parts of a prediction; then as zeroed. */

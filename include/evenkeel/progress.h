@@ -1,13 +1,13 @@
-/* evenkeel/progress.h - how far long work is, for functions that have no callback of their own for it.
+/* evenkeel/progress.h - reports the progress of long work of functions without their own callback.
  *
- * Making an order, simulating and trying mitigations take seconds for large jobs. What they do is reported to a
- * function of the caller's, from the calling thread's begin to its end:
+ * Making an order, simulating and trying mitigations take seconds for large jobs. Their progress is reported to a
+ * function of the caller between the calling thread's begin and end:
  *
  *     ek_progress_begin(show, user);
  *     status = ek_simulate(...);
  *     ek_progress_end();
  *
- * Work on other threads of the library is not reported. Each thread has a report of its own.
+ * Work on other threads of the library is not reported. Each thread has its own report.
  *
  * Unless stated otherwise, functions take O(1) and may be called from several threads at once. */
 #ifndef EVENKEEL_PROGRESS_H
@@ -18,9 +18,9 @@
 EK_BEGIN_DECLS
 
 /**
- * Told about ten times a second, by the thread that works.
- * @param share  of the part of the work at hand, 0..1; an estimate, which need not reach 1
- * @param what   the part, as "making the order"
+ * Called about ten times a second, by the working thread.
+ * @param share  of the current part of the work, 0..1; an estimate that may not reach 1
+ * @param what   the part: "making the order"
  */
 typedef void ek_progress_fn(void *user, double share, const char *what);
 

@@ -1,9 +1,10 @@
-/* evenkeel/quick.h - tuning by a rule of thumb: few stages, one chunk each, full recomputation alone.
+/* evenkeel/quick.h - tunes by a rule of thumb: few stages, one chunk each, only full recomputation.
  *
- * What people do by hand, made exact: count a stage's time in forward times of a layer, recompute what memory asks for,
- * then move layers until the stages take about the same time. The simulator and ek_balance() say what the rule costs.
+ * It makes the usual tuning by hand exact: count a stage's time in forward times of a layer, recompute as many layers
+ * as memory requires, then move layers until the stages take about the same time. The simulator and ek_balance()
+ * measure the cost of the rule.
  *
- * Unless stated otherwise, functions take O(1), those that clear or free O(what they free), and may be called from
+ * Unless stated otherwise, functions take O(1), those that clear or free O(size of the object), and may be called from
  * several threads at once, on the same objects where these are const. */
 #ifndef EVENKEEL_QUICK_H
 #define EVENKEEL_QUICK_H
@@ -27,7 +28,7 @@ enum { EK_QUICK_STEPS = 3 };
 
 /** One of the steps, by the rule and as simulated. Arrays are by stage. */
 typedef struct ek_quick_step {
-    ek_plan plan;                      /**< one chunk a stage; `recompute` alone */
+    ek_plan plan;                      /**< one chunk a stage; only `recompute` */
     double units[EK_QUICK_MAX_STAGES]; /**< stage time in forward times of a layer */
     double peak_mb[EK_QUICK_MAX_STAGES];
     bool over[EK_QUICK_MAX_STAGES]; /**< the peak exceeds the limit */
@@ -68,14 +69,14 @@ typedef struct ek_quick {
  * @param comm             of the simulated steps; NULL for none
  * @param memory_limit_mb  of every stage, > 0
  * @param min_layers       of a stage, 0 or more
- * @return EK_OK, also when nothing fits; EK_ERR_INPUT for what ek_simulate() refuses, another order, a model with
- * several kinds of body layer or whose memory with or without full recomputation is not known, or fewer layers than
- * min_layers asks for; EK_ERR_MEMORY. O(stages^2 x layers log layers).
+ * @return EK_OK, also when nothing fits; EK_ERR_INPUT for inputs that ek_simulate() refuses, another order, a model
+ * with several kinds of body layer or with unknown memory with or without full recomputation, or fewer layers than
+ * min_layers requires; EK_ERR_MEMORY. O(stages^2 x layers log layers).
  */
 ek_status ek_quick_tune(const ek_layers *layers, const ek_order *order, const ek_comm *comm, double memory_limit_mb,
                         int min_layers, ek_quick *out, ek_error *err);
 
-/** Free what `quick` holds and zero it. Accepts a zeroed struct. */
+/** Free the contents of `quick` and zero it. Accepts a zeroed struct. */
 void ek_quick_clear(ek_quick *quick);
 
 EK_END_DECLS

@@ -1,6 +1,6 @@
-/* evenkeel/ranking.h - balance under several schedules and numbers of chunks, and rank the answers.
+/* evenkeel/ranking.h - balances a model under several schedules and numbers of chunks and ranks the answers.
  *
- * Unless stated otherwise, functions take O(1), those that clear or free O(what they free), and may be called from
+ * Unless stated otherwise, functions take O(1), those that clear or free O(size of the object), and may be called from
  * several threads at once, on the same objects where these are const. */
 #ifndef EVENKEEL_RANKING_H
 #define EVENKEEL_RANKING_H
@@ -23,13 +23,13 @@ typedef struct ek_ranked {
     double smallest_limit_mb; /**< when nothing fits */
 } ek_ranked;
 
-/** A schedule or interleave that was not tried, and why. */
+/** A schedule or interleave that was not tried, with the reason. */
 typedef struct ek_skipped {
     char name[EK_NAME_SIZE];
     char reason[200];
 } ek_skipped;
 
-/** What was tried, shortest step first. */
+/** The candidates that were tried, shortest step first. */
 typedef struct ek_ranking {
     int n, n_skipped;
     ek_ranked *ranked;   /**< [n] */
@@ -44,7 +44,7 @@ typedef struct ek_ranking_candidate {
     double time_limit; /**< seconds that its search gets */
 } ek_ranking_candidate;
 
-/** What is ranked. All pointers are borrowed for the call. */
+/** Input of a ranking. All pointers are borrowed for the call. */
 typedef struct ek_ranking_input {
     const ek_layers *layers; /**< of a sequence piece where n_pieces is above 1 */
     int n_stages;            /**< 1..EK_MAX_STAGES */
@@ -56,10 +56,10 @@ typedef struct ek_ranking_input {
     const ek_schedule *const *schedule; /**< [n_schedules]; none: ek_schedule_for() each number of chunks */
     int n_chunk_counts;
     const int *chunk_counts; /**< [n_chunk_counts] chunks per stage to try, ascending, 1..EK_MAX_CHUNKS; none: the
-                                least that each schedule takes */
+                                  least that each schedule takes */
     bool less_memory;        /**< passed to ek_schedule_for() */
-    /** How each candidate is balanced. `time_limit` is for all candidates together: each gets an equal share of what
-     *  the ones before it left. */
+    /** How each candidate is balanced. `time_limit` is for all candidates together: each gets an equal share of the
+     *  remaining time. */
     ek_balance_options options;
     const ek_balance_lists *lists; /**< NULL: the options hold for every candidate */
     /** Called before each candidate is balanced, from the calling thread; may be NULL. */
@@ -73,9 +73,9 @@ extern const int *const ek_usual_chunks;
 
 /** The best of all candidates, and how the others did. */
 typedef struct ek_choice {
-    const ek_schedule *schedule; /**< of the best; NULL: no candidate could be tried, the ranking says why */
+    const ek_schedule *schedule; /**< of the best; NULL: no candidate could be tried, the ranking has the reasons */
     int n_chunks;
-    ek_order *order;          /**< the order that `result` holds for */
+    ek_order *order;          /**< the order of `result` */
     ek_balance_result result; /**< of the best; infeasible when nothing fits under any candidate */
     ek_ranking ranking;
 } ek_choice;
@@ -85,8 +85,8 @@ typedef struct ek_choice {
  *
  * A candidate is a schedule with a number of chunks that it is defined for and that leaves every chunk its least number
  * of layers. The best candidate has the shortest simulated step. When nothing fits under any, the best is the one with
- * the smallest limit that would fit. Ties go to the candidate that was tried first. A candidate whose search fails, and
- * one that comes after `options.interrupt` was set, is listed in `ranking.skipped` with the reason.
+ * the smallest limit that would fit. Ties go to the candidate that was tried first. A candidate with a failed search,
+ * and one after `options.interrupt` was set, is listed in `ranking.skipped` with the reason.
  *
  * @param out  ek_choice_clear() frees it; untouched on failure
  * @return EK_OK, also when no candidate could be tried; EK_ERR_INPUT for a model that ek_layers_check() refuses, and

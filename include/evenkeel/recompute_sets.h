@@ -1,11 +1,11 @@
-/* evenkeel/recompute_sets.h - which operators of a layer are worth recomputing, by the memory they save and the time
- * they take again, and a job that recomputes them.
+/* evenkeel/recompute_sets.h - selects operators of a layer to recompute, by saved memory and recomputation time, and
+ * makes a job that recomputes them.
  *
- * A framework can be told to recompute operators one by one (MindFormers: a pattern for each), module by module
- * (Megatron), or in one way (torchtitan's "op"). A set is some of them together: what one operator saves depends on
- * the others, since a tensor goes only where it can be made again from what stays.
+ * A framework recomputes operators one by one (MindFormers: a pattern for each), module by module (Megatron), or in one
+ * fixed way (torchtitan's "op"). A set is a combination of them: the saving of one operator depends on the others,
+ * since a tensor is freed only where it can be recomputed from saved tensors.
  *
- * Unless stated otherwise, functions take O(1), those that clear or free O(what they free), and may be called from
+ * Unless stated otherwise, functions take O(1), those that clear or free O(size of the object), and may be called from
  * several threads at once, on the same objects where these are const. */
 #ifndef EVENKEEL_RECOMPUTE_SETS_H
 #define EVENKEEL_RECOMPUTE_SETS_H
@@ -29,7 +29,7 @@ typedef struct ek_set_pattern {
 typedef struct ek_recompute_set {
     int n_patterns;
     ek_set_pattern *pattern;         /**< [n_patterns]; none for "nothing" and "full" */
-    int64_t kept[EK_MAX_SET_LAYERS]; /**< bytes that a layer of a kind keeps with it: what its program keeps */
+    int64_t kept[EK_MAX_SET_LAYERS]; /**< bytes that a layer of a kind saves with this set, from its program */
     double ms[EK_MAX_SET_LAYERS];    /**< by which its backward pass is longer */
     double kept_mb, saved_mb;        /**< means over the model's layers, MB of 2^20 bytes; saved against nothing */
     double extra_ms;                 /**< likewise */
@@ -45,7 +45,7 @@ typedef struct ek_set_layers {
     int n_layers;            /**< of the model */
 } ek_set_layers;
 
-/** What there is between recomputing nothing and whole layers. */
+/** The sets between no recomputation and recomputing whole layers. */
 typedef struct ek_recompute_set_list {
     int n_kinds; /**< of layers with operators of a decoder */
     ek_set_layers kind[EK_MAX_SET_LAYERS];
@@ -58,8 +58,8 @@ typedef struct ek_recompute_set_list {
 } ek_recompute_set_list;
 
 /**
- * The Pareto front of what a layer keeps and what its backward pass takes longer, over all sets of what the job's
- * framework can be told to recompute.
+ * The Pareto front of a layer's saved bytes against the added time of its backward pass, over all sets that the job's
+ * framework can recompute.
  *
  *     kept(S)  bytes of the storages from which every tensor that a gradient reads can be made by operators of S
  *     ms(S)    backward pass with the forward passes of the operators of S, minus the one without, the host's part and
@@ -71,7 +71,7 @@ typedef struct ek_recompute_set_list {
  *
  * Of the lower convex hull between nothing and full, `n_offered` sets are offered: those for which the area between
  * the hull and the line through nothing, them and full is smallest, each with all patterns of the one before it. A
- * stage that mixes kinds of layers can be anywhere on that line, so the area is what a plan may miss.
+ * stage that mixes kinds of layers can be anywhere on that line, so the area measures the possible loss of a plan.
  *
  * @param n_offered  0 to 3
  * @param out        ek_recompute_set_list_clear() frees it; untouched on failure
@@ -80,7 +80,7 @@ typedef struct ek_recompute_set_list {
  */
 ek_status ek_recompute_sets(const ek_job *job, const ek_device *device, int n_offered, ek_recompute_set_list *out,
                             ek_error *err);
-/** Free what it holds and zero it. Accepts a zeroed struct. */
+/** Free its contents and zero it. Accepts a zeroed struct. */
 void ek_recompute_set_list_clear(ek_recompute_set_list *list);
 
 /** Is a pattern among a set's? O(patterns). */
@@ -89,16 +89,16 @@ bool ek_recompute_set_has(const ek_recompute_set *set, const ek_set_pattern *pat
 bool ek_recompute_set_has_all(const ek_recompute_set *large, const ek_recompute_set *small);
 
 /**
- * The job with a set's patterns in place of its own, in no layer: a plan (ek_job_with()) says in how many.
+ * The job with a set's patterns in place of its own, in no layer: a plan (ek_job_with()) sets the number of layers.
  *
- * A plan has five kinds of layers and two lists besides the one of whole layers, so that two sets can be had, one in
- * the other. The select list switches the patterns of `small`, the comm list what `large` has besides:
+ * A plan has five kinds of layers and two lists in addition to the one of whole layers, which is enough for two nested
+ * sets. The select list switches the patterns of `small`, the comm list the further patterns of `large`:
  *
  *     EK_RECOMPUTE_NONE    nothing             EK_RECOMPUTE_SELECT  small
  *     EK_RECOMPUTE_COMM    large without small EK_RECOMPUTE_BOTH    large       EK_RECOMPUTE_FULL  the whole layer
  *
- * whether a pattern selects operators or repeats communication: ek_pattern.other_list says which list it follows.
- * MindFormers' file has a map for each sort, with a list for each pattern:
+ * whether a pattern selects operators or repeats communication: ek_pattern.other_list sets its list. MindFormers' file
+ * has a map for each sort, with a list for each pattern:
  *
  *     recompute_config:
  *       recompute: [0, 0]

@@ -1,9 +1,9 @@
-/* evenkeel/rehearse.h - a plan as what real processes do: blocks in their order, messages between stages, who waits for
- * whom, and what was measured when they did it beside what was predicted.
+/* evenkeel/rehearse.h - turns a plan into the actions of real processes: blocks in their order, messages between
+ * stages, waits; and compares the measured times with the prediction.
  *
  * The library starts no process and sends nothing: `evenkeel-mpi rehearse` does (docs/rehearse.md).
  *
- * Unless stated otherwise, functions take O(1), those that clear or free O(what they free), and may be called from
+ * Unless stated otherwise, functions take O(1), those that clear or free O(size of the object), and may be called from
  * several threads at once, on the same objects where these are const. */
 #ifndef EVENKEEL_REHEARSE_H
 #define EVENKEEL_REHEARSE_H
@@ -24,12 +24,12 @@ EK_BEGIN_DECLS
 /** When a send lets its stage go on. */
 typedef enum ek_rehearse_send {
     EK_SEND_NONBLOCKING, /**< at once: receives are posted ahead */
-    EK_SEND_RENDEZVOUS,  /**< when the receiver has come to its receive, which it posts when the block needs it */
+    EK_SEND_RENDEZVOUS,  /**< when the receiver has reached its receive, which it posts when the block needs it */
 } ek_rehearse_send;
 enum { EK_N_REHEARSE_SENDS = 2 };
 extern const char *const *const ek_rehearse_send_name; /**< nonblocking, rendezvous */
 
-/** What a block computes with. */
+/** How a block spends its time. */
 typedef enum ek_rehearse_compute { EK_COMPUTE_SLEEP, EK_COMPUTE_SPIN, EK_COMPUTE_GEMM } ek_rehearse_compute;
 enum { EK_N_REHEARSE_COMPUTES = 3 };
 extern const char *const *const ek_rehearse_compute_name; /**< sleep, spin, gemm */
@@ -48,7 +48,7 @@ typedef struct ek_rehearse_message {
 typedef struct ek_rehearse_block {
     double seconds;
     ptrdiff_t receives, sends; /**< messages; EK_NO_BLOCK */
-    ptrdiff_t after;           /**< block of the same stage whose result it takes; EK_NO_BLOCK */
+    ptrdiff_t after;           /**< block of the same stage with the result it reads; EK_NO_BLOCK */
     uint32_t micro_batch;
     uint16_t chunk;
     uint16_t kind; /**< ek_block_kind */
@@ -59,7 +59,7 @@ typedef struct ek_rehearse_edge {
     int from, to;
 } ek_rehearse_edge;
 
-/** What every stage does. Blocks of stage s are block[first[s] .. first[s + 1]) in running order. */
+/** The actions of every stage. Blocks of stage s are block[first[s] .. first[s + 1]) in running order. */
 typedef struct ek_rehearsal {
     int n_stages, n_chunks, n_micro_batches;
     int n_processes; /**< stages are shared out in equal rows: stage s is process s / (n_stages / n_processes)'s */
@@ -74,7 +74,7 @@ typedef struct ek_rehearsal {
 } ek_rehearsal;
 
 /**
- * What the stages of a simulated plan do. Each block takes its simulated duration times `unit` seconds.
+ * Make the actions of the stages of a simulated plan. Each block takes its simulated duration times `unit` seconds.
  *
  *     tag = 2 (((to mod k) C + chunk) m + micro_batch) + (kind == EK_BACKWARD)        k stages a process, C chunks
  *
@@ -88,14 +88,14 @@ typedef struct ek_rehearsal {
  */
 ek_status ek_rehearsal_make(const ek_timeline *timeline, double unit, size_t bytes, int n_processes, ek_rehearsal *out,
                             ek_error *err);
-/** Free what it holds and zero it. Accepts a zeroed struct. */
+/** Free its contents and zero it. Accepts a zeroed struct. */
 void ek_rehearsal_clear(ek_rehearsal *rehearsal);
 
 /**
- * Put two blocks of a stage in each other's place, to see what a wrong order does.
+ * Swap two blocks of a stage, to see the effect of a wrong order.
  *
  * @param a, b  numbers of blocks of the stage, from 0, in running order
- * @return EK_OK; EK_ERR_INPUT for a stage or blocks that there are not, or the same block twice. O(blocks).
+ * @return EK_OK; EK_ERR_INPUT for a stage or blocks that do not exist, or the same block twice. O(blocks).
  */
 ek_status ek_rehearsal_swap(ek_rehearsal *rehearsal, int stage, int a, int b, ek_error *err);
 
@@ -105,12 +105,12 @@ static inline int ek_rehearsal_process(const ek_rehearsal *rehearsal, int stage)
     return stage / (rehearsal->n_stages / rehearsal->n_processes);
 }
 
-/** What a stage waits for. */
+/** Reasons of a stage's wait. */
 typedef enum ek_rehearse_reason {
     EK_WAIT_NOT,     /**< it does not wait */
     EK_WAIT_RECEIVE, /**< the message of its block */
-    EK_WAIT_OWN,     /**< a block of its own that comes later in its order */
-    EK_WAIT_SEND,    /**< the receiver of what its block sends */
+    EK_WAIT_OWN,     /**< a block of the same stage that comes later in its order */
+    EK_WAIT_SEND,    /**< the receiver of its block's message */
 } ek_rehearse_reason;
 
 /** A stage that waits at a block. */
@@ -121,12 +121,13 @@ typedef struct ek_rehearse_wait {
     size_t block; /**< of ek_rehearsal.block */
 } ek_rehearse_wait;
 
-/** The wait of a stage at a block of its own. */
+/** The wait of a stage at one of its blocks. */
 ek_rehearse_wait ek_rehearsal_wait(const ek_rehearsal *rehearsal, int stage, size_t block, ek_rehearse_reason reason);
 
 /**
- * A cycle of waits: each of its stages waits for what the next one does only after what that one waits for itself. So
- * none of them ever goes on, even where the waits were not seen at the same time: what a stage does grows only.
+ * Find a cycle of waits: each of its stages waits for an action of the next one that comes after that stage's own wait.
+ * So none of them ever continues, even where the waits were not seen at the same time: a stage's finished actions only
+ * grow.
  *
  * @param wait   [n_stages] of each stage the last wait seen; EK_WAIT_NOT: none
  * @param cycle  out: [n_stages] each waits for the next, the last for the first; from its lowest stage on
@@ -149,12 +150,12 @@ typedef struct ek_rehearse_play {
 } ek_rehearse_play;
 
 /**
- * Go through a rehearsal without sending anything: does it complete, and when does what happen?
+ * Simulate a rehearsal without sending anything: does it complete, and when does each action run?
  *
  * Every stage receives, computes and sends block after block. A message takes its edge's time; with EK_SEND_RENDEZVOUS
- * it begins when both stages are there, and keeps both until it has ended. Since each receive is of one message by its
- * tag, the result does not depend on who is first. Without swapped blocks and with EK_SEND_NONBLOCKING the times are
- * those of ek_simulate().
+ * it begins when both stages have arrived, and occupies both until its end. Since each receive is of one message by its
+ * tag, the result does not depend on which message is first. Without swapped blocks and with EK_SEND_NONBLOCKING the
+ * times are those of ek_simulate().
  *
  * @param edge_seconds  [n_edges] at least 0; NULL: none
  * @param out           ek_rehearse_play_clear() frees it; untouched on failure
@@ -162,12 +163,12 @@ typedef struct ek_rehearse_play {
  */
 ek_status ek_rehearsal_play(const ek_rehearsal *rehearsal, ek_rehearse_send send, const double *edge_seconds,
                             ek_rehearse_play *out, ek_error *err);
-/** Free what it holds and zero it. Accepts a zeroed struct. */
+/** Free its contents and zero it. Accepts a zeroed struct. */
 void ek_rehearse_play_clear(ek_rehearse_play *play);
 
 /**
- * Fill a message: 64-bit words that follow from its tag, its sender and the step alone, so that a message that is
- * another one differs in every word, and a damaged one where it is damaged.
+ * Fill a message: 64-bit words that depend only on its tag, its sender and the step, so that a wrong message differs in
+ * every word, and a damaged one in the damaged words.
  *
  * @param content  [bytes]
  */
@@ -175,7 +176,7 @@ void ek_rehearse_fill(const ek_rehearse_message *message, int step, void *conten
 /** The first byte that is not as ek_rehearse_fill() makes it; `bytes` where all are. O(bytes). */
 size_t ek_rehearse_check(const ek_rehearse_message *message, int step, const void *content, size_t bytes);
 
-/** A matrix product of fixed size, over and over: what EK_COMPUTE_GEMM computes. */
+/** A repeated matrix product of fixed size: the work of EK_COMPUTE_GEMM. */
 typedef struct ek_rehearse_product ek_rehearse_product;
 /** @return NULL when memory is out */
 ek_rehearse_product *ek_rehearse_product_new(void);
@@ -186,15 +187,15 @@ void ek_rehearse_product_run(ek_rehearse_product *product, long times);
 /** FLOPs of one. */
 double ek_rehearse_product_flops(void);
 
-/** When a block of a rehearsal did what, in seconds since its step began, on one clock. */
+/** Times of a block of a rehearsal, in seconds since its step began, on one clock. */
 typedef struct ek_rehearse_record {
-    double ready;   /**< its stage had ended the block before, with what that sends where it waits for that */
+    double ready;   /**< its stage had ended the previous block, with its send where the stage waits for that */
     double arrived; /**< its message was there; `ready` without one */
     double start, end;
-    double sent; /**< the receiver had what it sends, with EK_SEND_RENDEZVOUS; else `end` */
+    double sent; /**< the receiver had its message, with EK_SEND_RENDEZVOUS; else `end` */
 } ek_rehearse_record;
 
-/** What was measured. */
+/** The measurements. */
 typedef struct ek_rehearse_measured {
     int n_steps;
     ek_rehearse_record *record; /**< [n_steps][n_blocks] */
@@ -212,12 +213,12 @@ typedef struct ek_rehearse_stage {
 typedef struct ek_rehearse_transfers {
     int from, to;
     bool between_machines;
-    size_t n;           /**< messages */
-    size_t n_timed;     /**< of those whose receiver waited when they were sent: the others' end is not seen */
+    size_t n;       /**< messages */
+    size_t n_timed; /**< messages with a receiver that waited when they were sent: the end of others is not visible */
     double mean, least; /**< seconds of the timed ones; NAN where there is none */
 } ek_rehearse_transfers;
 
-/** A rehearsal: measured beside predicted. */
+/** A rehearsal: measured and predicted times. */
 struct ek_rehearse_result {
     const ek_rehearsal *rehearsal; /**< borrowed */
     const char *schedule;          /**< its name, borrowed */
@@ -226,7 +227,7 @@ struct ek_rehearse_result {
     double unit; /**< seconds of a time of 1 of the plan */
     int n_steps;
     double *step;     /**< [n_steps] seconds, measured */
-    int shown;        /**< the step with the median time, the lower one of two: what follows is of it */
+    int shown;        /**< the step with the median time, the lower one of two; the next members describe it */
     double best;      /**< shortest step */
     double simulated; /**< seconds of `evenkeel simulate` with the transfers that the options say; of a swapped order:
                            of the right one */
@@ -237,14 +238,14 @@ struct ek_rehearse_result {
     ek_rehearse_stage *stage;              /**< [n_stages] */
     ek_rehearse_transfers *edge;           /**< [n_edges] */
     bool completes[EK_N_REHEARSE_SENDS];   /**< by ek_rehearsal_play() */
-    char cycle[EK_N_REHEARSE_SENDS][1024]; /**< of those that do not complete: who waits for whom */
+    char cycle[EK_N_REHEARSE_SENDS][1024]; /**< of those that do not complete: the cycle of waiting stages */
     int most_on_machine, cores;            /**< processes of the fullest machine, and its cores; 0: not known */
     double clock_error; /**< of the machines' clocks against one another, seconds at most; 0: one clock */
     double gflops;      /**< reached by EK_COMPUTE_GEMM, of a process, in the mean; 0 */
-    char swapped[256];  /**< what was swapped; "" */
+    char swapped[256];  /**< the swapped blocks; "" */
 };
 
-/** The sentence of a cycle of waits: of more than six the first three and the last two, and how many more there are.
+/** The sentence of a cycle of waits: of more than six the first three and the last two, and the number of the others.
  *  @param cycle [n] @param machine the one of a process, for each wait; NULL @param text out: [size]. O(n). */
 void ek_rehearse_cycle_text(const ek_rehearsal *rehearsal, const ek_rehearse_wait *cycle, int n,
                             const char *(*machine)(int process), char *text, size_t size);
@@ -252,20 +253,20 @@ void ek_rehearse_cycle_text(const ek_rehearsal *rehearsal, const ek_rehearse_wai
 /**
  * Compare.
  *
- *     transfer = arrived - end of the sender's block           of messages whose receiver was ready by then
+ *     transfer = arrived - end of the sender's block           of messages with a receiver that was ready by then
  *     transfer = arrived - max(end of the sender's block, ready)           with EK_SEND_RENDEZVOUS, of all
  *
  * The predicted step takes the mean of each edge; an edge without any takes the mean of all.
  *
- * @param out  its `send`, `stage` [n_stages] with process and machine, and what the caller knows are filled in before;
- *             ek_rehearse_result_clear() frees it
+ * @param out  its `send`, `stage` [n_stages] with process and machine, and the caller's other figures are filled in
+ *             before; ek_rehearse_result_clear() frees it
  * @return EK_OK, EK_ERR_MEMORY. O(steps x blocks).
  */
 ek_status ek_rehearse_compare(const ek_rehearsal *rehearsal, const ek_rehearse_measured *measured,
                               ek_rehearse_result *out, ek_error *err);
 /** Fill `completes` and `cycle`. @return EK_OK, EK_ERR_MEMORY. O(blocks). */
 ek_status ek_rehearse_analyse(const ek_rehearsal *rehearsal, ek_rehearse_result *out, ek_error *err);
-/** Free what it holds and zero it. Accepts a zeroed struct. */
+/** Free its contents and zero it. Accepts a zeroed struct. */
 void ek_rehearse_result_clear(ek_rehearse_result *result);
 
 /**
@@ -275,8 +276,8 @@ void ek_rehearse_result_clear(ek_rehearse_result *result);
  *     gbs = max rate, share = rate / gbs, latency = min begin / steps, start = begin - steps latency
  *
  * @param time      [n] of this run; groups within a machine have n_ranks == per_node
- * @param device    in: whose other figures are kept; out: with the tiers. ek_device_clear() as before
- * @return EK_OK; EK_ERR_INPUT where there are none, or one is not above 0. O(n).
+ * @param device    in: a device, its other figures are kept; out: with the tiers. ek_device_clear() as before
+ * @return EK_OK; EK_ERR_INPUT where there are no times, or one is not above 0. O(n).
  */
 ek_status ek_rehearse_links(const ek_link_time *time, int n, ek_device *device, ek_error *err);
 

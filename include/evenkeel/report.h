@@ -1,8 +1,8 @@
-/* evenkeel/report.h - results as text, YAML, JSON, pictures and traces.
+/* evenkeel/report.h - prints results as text, YAML, JSON, pictures and traces.
  *
  * ek_write() (evenkeel/write.h) writes them. Writers only print: every figure is computed before.
  *
- * Unless stated otherwise, functions take O(1), those that clear or free O(what they free), and may be called from
+ * Unless stated otherwise, functions take O(1), those that clear or free O(size of the object), and may be called from
  * several threads at once, on the same objects where these are const. */
 #ifndef EVENKEEL_REPORT_H
 #define EVENKEEL_REPORT_H
@@ -17,22 +17,22 @@
 EK_BEGIN_DECLS
 
 /** Blocks of the timelines that are drawn one by one: of a Chrome trace (some 450 bytes each) and of a plan's page. SVG
- *  draws any number: what is narrower than a line as the load of its stage. */
+ *  draws any number: blocks narrower than a line as the load of their stage. */
 enum { EK_MAX_DRAWN_BLOCKS = 1 << 21 };
 
-/** Quick tuning, and what the search finds under the same rules. All borrowed. */
+/** Quick tuning, and the result of the search under the same rules. All borrowed. */
 typedef struct ek_quick_report {
     const ek_layers *layers;
     const ek_quick *quick;
     const ek_balance_result *search; /**< with no recomputation but full; NULL when there was none */
 } ek_quick_report;
 
-/** What a command has to say. All borrowed. */
+/** The output of a command. All borrowed. */
 typedef struct ek_report {
     const ek_layers *layers;
     double memory_limit_mb; /**< 0: none was given; the largest when the stages have their own */
-    /** What differs between the stages or micro-batches of every case, and what the search was not free in; each NULL
-     *  when there is nothing of the kind. */
+    /** Differences between the stages or micro-batches of every case, and fixed choices of the search; each NULL
+     *  without any. */
     const double *stage_memory_mb;  /**< [n_stages] limits */
     const double *stage_speed;      /**< [n_stages] 1: as the layer times say */
     const double *micro_batch_cost; /**< [whole micro-batches] factors of time and activations */
@@ -43,15 +43,15 @@ typedef struct ek_report {
     const ek_case *cases; /**< [n_cases]; for balance the first is the answer */
     /** The search, or NULL for `simulate`. When its status is infeasible there are no cases. */
     const ek_balance_result *search;
-    const ek_ranking *ranking; /**< what the answer was chosen from, or NULL */
+    const ek_ranking *ranking; /**< the candidates of the answer, or NULL */
     const char *memory_unit;   /**< of all memory, for pictures; NULL: MB */
     bool list;                 /**< print cases as a list even when there is one */
-    bool color;                /**< ANSI colours, for a terminal that wants them */
-    const char *measured;      /**< chrome: what its times are of; NULL: simulated */
+    bool color;                /**< ANSI colours, for a terminal that supports them */
+    const char *measured;      /**< chrome: the source of its times; NULL: simulated */
     ek_plot plot;              /**< text: the timeline of each case below its table */
 } ek_report;
 
-/** What the logs of dry runs gave. All borrowed. */
+/** Peaks from the logs of dry runs. All borrowed. */
 typedef struct ek_collected {
     const ek_collection *logs;
     ek_peak which;

@@ -1,7 +1,7 @@
-/* evenkeel/run.h - what there is of a training run, read from its files into the input of a diagnosis or a page; a
- * measured run beside an estimate.
+/* evenkeel/run.h - reads the files of a training run into the input of a diagnosis or a page, and compares a measured
+ * run with an estimate.
  *
- * Unless stated otherwise, functions take O(1), those that clear or free O(what they free), and may be called from
+ * Unless stated otherwise, functions take O(1), those that clear or free O(size of the object), and may be called from
  * several threads at once, on the same objects where these are const. */
 #ifndef EVENKEEL_RUN_H
 #define EVENKEEL_RUN_H
@@ -20,7 +20,7 @@ EK_BEGIN_DECLS
 
 enum { EK_MAX_RUN_GRAPHS = 64 };
 
-/** What to read, and how. All pointers are borrowed for the call. */
+/** Paths to read and options. All pointers are borrowed for the call. */
 typedef struct ek_run_reading {
     const ek_run_files *files;
     const ek_job_overrides *overrides; /**< settings instead of the job's file, its memory limit too; NULL: none */
@@ -28,9 +28,9 @@ typedef struct ek_run_reading {
     const char *device;          /**< name or file of a device; NULL */
     int stages;                  /**< of the trace; 0: by the job */
     int n_threads;               /**< 0: all cores */
-    bool quiet;                  /**< no notes on what was taken and what was left out */
+    bool quiet;                  /**< no notes on used and skipped files */
     const ek_listener *warnings; /**< receives warnings of the readers; may be NULL */
-    const ek_listener *notes;    /**< receives notes on what was taken and what was left out, and why; may be NULL */
+    const ek_listener *notes;    /**< receives notes on used and skipped files, with reasons; may be NULL */
     /** Called before the traces are read, once, from the calling thread; may be NULL. */
     void (*traces_begin)(void *user);
     /** As in ek_trace_options, for the traces. */
@@ -39,7 +39,7 @@ typedef struct ek_run_reading {
     const ek_interrupt *interrupt; /**< may be NULL */
 } ek_run_reading;
 
-/** What was read. Zeroed to begin with; stays where it is, since `input` points into it. */
+/** Data that was read. Zeroed at first; it must not move, since `input` points into it. */
 typedef struct ek_run_evidence {
     ek_run_input input;
     ek_trace_run trace;
@@ -57,30 +57,30 @@ typedef struct ek_run_evidence {
 /**
  * Read the files of a run: settings, dry runs, graphs, the training log, traces, each with its own reader.
  *
- * A file that was named must be good. One that a search of a folder found is left out, with a note, where its reader
- * refuses it. A job has one file of settings; a run has one log, the last that was found. The device's memory is the
- * limit where neither the overrides nor a dry run's log give one.
+ * A file that was named must be valid. One found in a folder is skipped, with a note, where its reader refuses it. A
+ * job has one file of settings; a run has one log, the last that was found. The device's memory is the limit where
+ * neither the overrides nor a dry run's log give one.
  *
- * @param out  ek_run_evidence_clear() frees it, also after a failure: what was read until then is there
- * @return EK_OK, also where nothing was there to be read; what the readers return for a file that must be good;
- *         EK_ERR_INPUT for two files of settings; EK_ERR_SYSTEM after `interrupt` while traces were read.
- *         Cost: the sum of the readers'.
+ * @param out  ek_run_evidence_clear() frees it, also after a failure: it then has the data read so far
+ * @return EK_OK, also where there was nothing to read; the readers' errors for a file that must be valid; EK_ERR_INPUT
+ *         for two files of settings; EK_ERR_SYSTEM after `interrupt` while traces were read. Cost: the sum of the
+ *         readers'.
  */
 ek_status ek_run_read(const ek_run_reading *how, ek_run_evidence *out, ek_error *err);
-/** Free what was read. */
+/** Free the data that was read. */
 void ek_run_evidence_clear(ek_run_evidence *evidence);
 
 /** Is a measured run a trace, a folder or a file, and not a training log? By content. Cost: ek_run_kind_of(). */
 bool ek_run_is_trace(const char *path);
 
 /**
- * A measured run beside an estimate: the step of a profiler's trace or of a training log, whichever `path` is.
+ * Compare a measured run with an estimate: the step of a profiler's trace or of a training log, by the kind of `path`.
  *
  * @param path      a training log ("-": standard input), or a file or folder of traces
- * @param how       for traces; NULL: as usual
+ * @param how       for traces; NULL: defaults
  * @param listener  receives warnings of the readers; may be NULL
- * @return as ek_estimate_against_log(), ek_estimate_against_trace() and the readers; EK_ERR_INPUT where nothing is
- *         there. Cost: that of the reader.
+ * @return as ek_estimate_against_log(), ek_estimate_against_trace() and the readers; EK_ERR_INPUT for an empty one.
+ *   Cost: that of the reader.
  */
 ek_status ek_run_against(const ek_estimate *estimate, const char *path, const ek_trace_options *how,
                          const ek_listener *listener, ek_against *out, ek_error *err);

@@ -1,7 +1,7 @@
-/* evenkeel/run_files.h - the files of a training run, recognised by their content: traces, settings of the job, logs of
+/* evenkeel/run_files.h - recognises the files of a training run by their content: traces, settings of the job, logs of
  * a dry run, graphs, training logs; and the files that a plan is simulated from.
  *
- * Unless stated otherwise, functions take O(1), those that clear or free O(what they free), and may be called from
+ * Unless stated otherwise, functions take O(1), those that clear or free O(size of the object), and may be called from
  * several threads at once, on the same objects where these are const. */
 #ifndef EVENKEEL_RUN_FILES_H
 #define EVENKEEL_RUN_FILES_H
@@ -22,7 +22,7 @@ typedef enum ek_run_kind {
     EK_RUN_PLAN,    /**< a plan file, or an answer with plans */
     EK_RUN_LAYERS,  /**< a layer file */
     EK_RUN_INIT,    /**< an init file */
-    EK_RUN_ANSWER,  /**< the JSON of a command, which does not hold what it was made from */
+    EK_RUN_ANSWER,  /**< the JSON of a command, without its input */
     EK_RUN_UNKNOWN,
 } ek_run_kind;
 enum { EK_N_RUN_KINDS = 9, EK_MAX_RUN_FILES = 4096 };
@@ -36,7 +36,7 @@ typedef struct ek_run_file {
     bool found; /**< in a folder; else it was named */
 } ek_run_file;
 
-/** The files of a run. Zeroed to begin with, but for `models`. */
+/** The files of a run. Zeroed at first, except `models`. */
 typedef struct ek_run_files {
     int n;
     ek_run_file *file;     /**< [n], at most EK_MAX_RUN_FILES, in the order they were added; within a folder by name */
@@ -46,22 +46,22 @@ typedef struct ek_run_files {
 } ek_run_files;
 
 /**
- * What a file is. Most kinds are recognised by their first 64 KB; logs are searched for the lines that only they have,
+ * The kind of a file. Most kinds are recognised by their first 64 KB; logs are searched for their characteristic lines,
  * up to 256 MB. Names count only for packed traces (.gz) and for tables of profilers.
  * @return EK_RUN_UNKNOWN also when the file cannot be read. O(bytes read).
  */
 ek_run_kind ek_run_kind_of(const char *path);
 
 /**
- * Add a file of any kind, or what a folder has, searched 8 levels deep without following links to folders. A folder of
- * traces or of a dry run becomes one entry, since its reader finds what it needs. Of several passes of one graph the
- * last is taken. Plans and models in folders are not.
+ * Add a file of any kind, or the files of a folder, searched 8 levels deep without following links to folders. A folder
+ * of traces or of a dry run becomes one entry, since its reader finds the files in it. Of several passes of one graph
+ * the last is used. Plans and models in folders are skipped.
  *
- * @param kind   EK_RUN_UNKNOWN: by content; else what the file or folder is
+ * @param kind   EK_RUN_UNKNOWN: by content; else the kind of the file or folder
  * @param notes  receives a note on databases that are not read, as a warning without a place; may be NULL
- * @return EK_OK; EK_ERR_INPUT where the path is not there, is nothing that is taken, or would be more than
- *         EK_MAX_RUN_FILES entries; EK_ERR_MEMORY. After a failure the list keeps what was added before. Cost:
- *         ek_run_kind_of() for every file of a folder.
+ * @return EK_OK; EK_ERR_INPUT where the path does not exist, is not of a supported kind, or exceeds EK_MAX_RUN_FILES
+ *         entries; EK_ERR_MEMORY. After a failure the list keeps what was added before. Cost: ek_run_kind_of() for
+ *         every file of a folder.
  */
 ek_status ek_run_files_add(ek_run_files *files, const char *path, ek_run_kind kind, const ek_listener *notes,
                            ek_error *err);

@@ -1,10 +1,10 @@
-/* evenkeel/save.h - files that appear whole or not at all, and temporary files that no end of the program leaves
- * behind.
+/* evenkeel/save.h - writes files that appear whole or not at all, and temporary files that are removed however the
+ * program ends.
  *
  * A file is written under another name in its folder, brought to the disk, and renamed. A reader finds the old file or
- * the new one, also after a crash of the machine. A symbolic link stays a link; its target is replaced. What is no
- * regular file (a pipe, a device) is written as it is. Where there is a file already, the new one has its mode, owner
- * and group; hard links, access control lists and other attributes do not carry over.
+ * the new one, also after a crash of the machine. A symbolic link stays a link; its target is replaced. Non-regular
+ * files (a pipe, a device) are written directly. Where there is a file already, the new one has its mode, owner and
+ * group; hard links, access control lists and other attributes do not carry over.
  *
  * Unless stated otherwise, functions take O(1) and may be called from several threads at once, on the same object by
  * one thread at a time. */
@@ -22,9 +22,9 @@ EK_BEGIN_DECLS
 /** A file on its way. */
 typedef struct ek_save ek_save;
 
-/** How a file is made. Zeroed: for its owner alone. */
+/** Options of a new file. Zeroed: only its owner has access. */
 typedef struct ek_save_options {
-    unsigned mode;    /**< permission bits where no file is there yet, without those of the umask; 0: 0600 */
+    unsigned mode;    /**< permission bits of a new file, without those of the umask; 0: 0600 */
     const char *like; /**< take mode, owner and group of this file; NULL: of the file that is replaced */
     bool temporary;   /**< it is one for ek_temporaries_remove() in its place, too, until ek_temporary_remove() */
     bool executable;  /**< for whoever may read it */
@@ -42,16 +42,16 @@ ek_status ek_save_begin(const char *path, const ek_save_options *options, ek_sav
 /** Where to write; not to be closed. */
 FILE *ek_save_stream(const ek_save *save);
 /**
- * Put the file in its place, and free `save`. An error leaves `path` as it was.
+ * Move the file to its place, and free `save`. An error leaves `path` unchanged.
  * @return EK_OK, EK_ERR_SYSTEM. O(bytes) until they are on the disk.
  */
 ek_status ek_save_finish(ek_save *save, ek_error *err);
-/** Leave `path` as it was, remove what was written, and free `save`, which may be NULL. */
+/** Leave `path` unchanged, remove the written data, and free `save`, which may be NULL. */
 void ek_save_drop(ek_save *save);
 
 /**
- * Make a temporary file, for its owner alone, that ek_temporaries_remove() knows.
- * @param pattern  ends with XXXXXX, which becomes a name that was free
+ * Make a temporary file, readable only by its owner, that ek_temporaries_remove() removes.
+ * @param pattern  ends with XXXXXX, which becomes an unused name
  * @param fd       out: closed by exec()
  * @return EK_OK, EK_ERR_SYSTEM with errno set, EK_ERR_MEMORY. Cost: some system calls.
  */

@@ -1,8 +1,8 @@
-/* evenkeel/schedule.h - in which order each stage runs its forward and backward blocks.
+/* evenkeel/schedule.h - lists the schedules: the order in which each stage runs its forward and backward blocks.
  *
- * A schedule is one file behind this table; nothing outside it knows its order of blocks.
+ * A schedule is one file with a row in this table; only that file knows its order of blocks.
  *
- * Unless stated otherwise, functions take O(1), those that clear or free O(what they free), and may be called from
+ * Unless stated otherwise, functions take O(1), those that clear or free O(size of the object), and may be called from
  * several threads at once, on the same objects where these are const. */
 #ifndef EVENKEEL_SCHEDULE_H
 #define EVENKEEL_SCHEDULE_H
@@ -17,8 +17,8 @@
 
 EK_BEGIN_DECLS
 
-/** What a block computes. In a schedule that splits the backward pass EK_BACKWARD is the gradient of the input alone,
- * and EK_BACKWARD_WEIGHT the gradient of the weights, which nothing but the end of the step waits for. */
+/** Kinds of blocks. In a schedule that splits the backward pass EK_BACKWARD is only the gradient of the input, and
+ *  EK_BACKWARD_WEIGHT the gradient of the weights, which is needed only at the end of the step. */
 typedef enum ek_block_kind { EK_FORWARD, EK_BACKWARD, EK_BACKWARD_WEIGHT } ek_block_kind;
 enum { EK_N_BLOCK_KINDS = 3 };
 
@@ -37,10 +37,10 @@ typedef struct ek_shape {
     int n_pieces;        /**< sequence pieces of a micro-batch; 0 counts as 1 */
 } ek_shape;
 
-/** What an order is made for, where it depends on times and memory. Arrays are [n_chunks][n_stages]. */
+/** Input of an order that depends on times and memory. Arrays are [n_chunks][n_stages]. */
 typedef struct ek_profile {
     const double *forward_time;
-    const double *backward_time; /**< input gradient alone */
+    const double *backward_time; /**< input gradient only */
     const double *weight_time;
     const double *activation; /**< held from the start of F; any unit */
     double weight_share;      /**< of the activation that stays until the end of W, 0..1; B frees the rest at its end */
@@ -51,7 +51,7 @@ typedef struct ek_profile {
 /** Which kind of order a schedule has. */
 typedef enum ek_schedule_family {
     EK_SCHEDULE_OTHER,
-    EK_SCHEDULE_1F1B,        /**< one chunk a stage: forward and backward in turns after a warm-up of p - s - 1 */
+    EK_SCHEDULE_1F1B,        /**< one chunk a stage: forward and backward alternate after a warm-up of p - s - 1 */
     EK_SCHEDULE_INTERLEAVED, /**< 1F1B over several chunks a stage, Megatron-LM's */
     EK_SCHEDULE_SEQUENCE,    /**< 1F1B over pieces of sequences */
     EK_SCHEDULE_GPIPE,       /**< all forward, then all backward */
@@ -104,7 +104,7 @@ static inline bool ek_schedule_is_interleaved(const ek_schedule *schedule)
 /** The limit of live activations a schedule's order is made for when none is given; 0 when it has none. */
 double ek_schedule_activation_limit(const ek_schedule *schedule, int n_stages);
 
-/** By name; NULL for one it does not know, and for NULL. O(schedules). */
+/** By name; NULL for an unknown name, and for NULL. O(schedules). */
 const ek_schedule *ek_schedule_find(const char *name);
 
 /** The first of the list in a family with a placement; NULL: none. O(schedules). */

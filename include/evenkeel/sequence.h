@@ -1,9 +1,9 @@
-/* evenkeel/sequence.h - the sequence pipeline: micro-batches cut into pieces along the sequence.
+/* evenkeel/sequence.h - the sequence pipeline: cuts micro-batches into pieces along the sequence.
  *
- * A model is turned into that of its pieces, so that balancing and simulating need not know: they see k times the
- * micro-batches, each a piece. The order of the pieces is the schedule `sequence`.
+ * A model is turned into that of its pieces, so that the balancer and the simulator need no changes: their input has k
+ * times the micro-batches, each a piece. The order of the pieces is the schedule `sequence`.
  *
- * Unless stated otherwise, functions take O(1), those that clear or free O(what they free), and may be called from
+ * Unless stated otherwise, functions take O(1), those that clear or free O(size of the object), and may be called from
  * several threads at once, on the same objects where these are const. */
 #ifndef EVENKEEL_SEQUENCE_H
 #define EVENKEEL_SEQUENCE_H
@@ -18,18 +18,17 @@ EK_BEGIN_DECLS
 enum { EK_LEAST_PIECE = 4096 };
 
 /**
- * How many pieces to cut a micro-batch into when k are wanted: k, or fewer when they would be shorter than
+ * The number of pieces of a micro-batch when k are requested: k, or fewer when they would be shorter than
  * EK_LEAST_PIECE tokens: 1 instead of 2, else S / EK_LEAST_PIECE, but at least 1. Source: the original tool.
  *
- * @param job       its sequence length counts; EK_JOB_SHAPES of one will do
- * @param listener  told when it is not k, and when the pieces are not equally long; may be NULL
+ * @param job       with its sequence length; EK_JOB_SHAPES is enough
+ * @param listener  warned when it is not k, and when the pieces are not equally long; may be NULL
  * @return 1..k. O(1).
  */
 int ek_sequence_pieces(const ek_job *job, int k, const ek_listener *listener);
 
 /**
- * The model as one of k sequence pieces sees it. With B, H, S, h, V, t of the job, D the mean size of a head's key and
- * value:
+ * The model of one of k sequence pieces. With B, H, S, h, V, t of the job, D the mean size of a head's key and value:
  *
  *     time'      = time / k                                                      all of them
  *     kv         = 2 B H S D / t                                                 bytes of all keys, or of all values
@@ -45,13 +44,13 @@ int ek_sequence_pieces(const ek_job *job, int k, const ek_listener *listener);
  * and values, as many key heads as query heads, and that every piece takes the same time. FULL recomputation does not
  * exist here. A head or tail that the formula makes smaller than zero becomes zero.
  *
- * @param job       EK_JOB_SHAPES of one will do
+ * @param job       EK_JOB_SHAPES is enough
  * @param k         1 or more; 1 copies
- * @param listener  told of FULL taken away, of memory cut at zero, of activations that are less than 2 kv and of
- * context parallelism, which the formulas do not know; may be NULL
+ * @param listener  warned about removed FULL, memory cut at zero, activations below 2 kv, and context parallelism,
+ * which the formulas ignore; may be NULL
  * @param out       filled on success; ek_layers_clear() frees it
- * @return EK_OK; EK_ERR_INPUT for a model that ek_layers_check() refuses, k below 1, and when a body layer knows no
- * kind of recomputation but FULL; EK_ERR_MEMORY. O(layers).
+ * @return EK_OK; EK_ERR_INPUT for a model that ek_layers_check() refuses, k below 1, and when FULL is the only kind of
+ *   recomputation of a body layer; EK_ERR_MEMORY. O(layers).
  */
 ek_status ek_layers_split_sequence(const ek_layers *in, const ek_job *job, int k, const ek_listener *listener,
                                    ek_layers *out, ek_error *err);

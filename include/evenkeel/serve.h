@@ -1,10 +1,10 @@
-/* evenkeel/serve.h - the viewer's page from a server on this machine, for traces that are too large for a file.
+/* evenkeel/serve.h - serves the viewer's page on this machine, for traces that are too large for a file.
  *
  * HTTP on 127.0.0.1, GET only. Every address begins with a token that is drawn for each start, requests for another
- * host than this one are refused, and nothing but what docs/view-json.md lists can be asked for: no path of a file is
- * ever made from a request.
+ * host than this one are refused, and only the resources of docs/view-json.md can be requested: no file path is ever
+ * made from a request.
  *
- * Unless stated otherwise, functions take O(1), those that clear or free O(what they free), and may be called from
+ * Unless stated otherwise, functions take O(1), those that clear or free O(size of the object), and may be called from
  * several threads at once, on the same objects where these are const. */
 #ifndef EVENKEEL_SERVE_H
 #define EVENKEEL_SERVE_H
@@ -23,16 +23,16 @@ enum { EK_SERVE_TOKEN_SIZE = 33 };
 
 typedef struct ek_serve_options {
     int port; /**< 0: any that is free */
-    /** Of the page and its run while there is no document yet. */
+    /** Name of the page and its run while there is no document yet. */
     const char *title, *name;
     const char *lang; /**< that the page begins in, as ek_view.lang; NULL */
     /** A second run, which the first is compared with: borrowed until ek_server_stop(). NULL: none. */
     ek_trace_index *against;
     const char *against_name;
-    /** The document that a page asks for, once it is there: JSON from ek_view_write_json() with `served`. Called by
-     *  several threads at a time; returns false while it is being made, else fills text and size, which stay as they
-     *  are until ek_server_stop(). A text of NULL: it could not be made, and the timeline with a note stands for it.
-     *  NULL instead of a function: the timeline is all there is. */
+    /** The document that a page requests, once it is ready: JSON from ek_view_write_json() with `served`. Called by
+     *  several threads at a time; returns false while it is being made, else fills text and size, which stay valid and
+     *  unchanged until ek_server_stop(). A text of NULL: it could not be made, and the timeline with a note replaces
+     *  it. NULL instead of a function: only the timeline is served. */
     bool (*document)(void *user, const char **text, size_t *size);
     void *user;
 } ek_serve_options;
@@ -40,10 +40,10 @@ typedef struct ek_serve_options {
 typedef struct ek_server ek_server;
 
 /**
- * Start to answer, in threads of its own.
+ * Start to answer, in separate threads.
  *
  * @param index    borrowed until ek_server_stop()
- * @param options  copied; what it points at is borrowed
+ * @param options  copied; the objects it points to are borrowed
  * @param out      ek_server_stop() ends it
  * @return EK_OK, EK_ERR_SYSTEM (the port is taken; no random bytes), EK_ERR_MEMORY. Cost: a listening socket, and one
  *         thread or more that wait.

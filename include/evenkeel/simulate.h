@@ -1,9 +1,9 @@
-/* evenkeel/simulate.h - run a plan through a schedule: step time, timeline, memory curve, bubble.
+/* evenkeel/simulate.h - simulates a plan under a schedule: step time, timeline, memory curve, bubble.
  *
  * An ek_order is a schedule laid out once for a shape: blocks of all stages in one fixed topological order. It is
  * immutable, so threads may share it. Evaluating a changed plan is then one pass over flat arrays.
  *
- * Unless stated otherwise, functions take O(1), those that clear or free O(what they free), and may be called from
+ * Unless stated otherwise, functions take O(1), those that clear or free O(size of the object), and may be called from
  * several threads at once, on the same objects where these are const. */
 #ifndef EVENKEEL_SIMULATE_H
 #define EVENKEEL_SIMULATE_H
@@ -21,11 +21,11 @@ typedef struct ek_comm {
     double p2p_time;
     bool blocking;
     const double *edge_time; /**< [n_stages] between stage s and the next one, the last and the first too; NULL:
-                                p2p_time everywhere. Borrowed, by a timeline too */
+                                  p2p_time everywhere. Borrowed, by a timeline too */
 } ek_comm;
 
 /** Share of a chunk's activation that its weight gradient still needs after the input gradient, for a schedule that
- *  splits the backward pass and no profile that says better. *Assumed*. */
+ *  splits the backward pass when no profile sets it. *Assumed*. */
 #define EK_WEIGHT_SHARE 0.5
 
 typedef struct ek_order ek_order;
@@ -35,14 +35,14 @@ typedef struct ek_order ek_order;
  *
  * F at model position q waits for F at q-1, B at q for B at q+1, and B at the last position for F there; every block
  * waits for the one before it on its stage (docs/models.md). So each micro-batch is one chain of 2pv blocks. A
- * weight-gradient block waits for its B alone, which is earlier on the same stage.
+ * weight-gradient block waits only for its B, which is earlier on the same stage.
  *
- * @param profile  what an order that depends on times and memory (`arrange`) is made for; of other schedules only
- *                 weight_share matters. Borrowed for the call. NULL: equal chunks with F = B = W = activation = 1/v, no
+ * @param profile  input of an order that depends on times and memory (`arrange`); other schedules read only
+ *                 weight_share. Borrowed for the call. NULL: equal chunks with F = B = W = activation = 1/v, no
  *                 transfers, weight_share EK_WEIGHT_SHARE and a limit of ek_schedule_activation_limit()
- * @return EK_OK; EK_ERR_INPUT for a schedule that is NULL, as ek_schedule_find() gives for a name it does not know, a
- *         shape outside the limits, an order that deadlocks (the message names the stages
- *         that wait for one another) or one that does not run each block once; EK_ERR_MEMORY. O(blocks) time and
+ * @return EK_OK; EK_ERR_INPUT for a schedule that is NULL, as ek_schedule_find() returns for an unknown name, a shape
+ *         outside the limits, an order that deadlocks (the message names the stages that wait for one another) or one
+ *         that does not run each block once; EK_ERR_MEMORY. O(blocks) time and
  * memory.
  */
 ek_status ek_order_new_for(const ek_schedule *schedule, const ek_shape *shape, const ek_profile *profile,
@@ -65,8 +65,8 @@ size_t ek_order_n_blocks(const ek_order *order);
 double ek_order_weight_share(const ek_order *order);
 
 /**
- * Micro-batches of different length: every block of micro-batch b takes factor[b] times its duration and holds
- * factor[b] times its activation. Transfers stay as they are. To be called before threads share the order.
+ * Micro-batches of different length: every block of micro-batch b takes factor[b] times its duration and factor[b]
+ * times its activation memory. Transfers are unchanged. To be called before threads share the order.
  *
  * @param factor  [n_micro_batches], 1e-9 to 1e9; copied. NULL: all 1 again
  * @return EK_OK, EK_ERR_INPUT, EK_ERR_MEMORY; the order is unchanged on failure. O(blocks).
@@ -75,7 +75,7 @@ ek_status ek_order_scale_micro_batches(ek_order *order, const double *factor, ek
 
 /**
  * Stages of different speed: every block on stage s takes slowdown[s] times its duration (1 / the stage's speed).
- * Memory and transfers stay as they are. To be called before threads share the order.
+ * Memory and transfers are unchanged. To be called before threads share the order.
  *
  * @param slowdown  [n_stages], 1e-9 to 1e9; copied. NULL: all 1 again
  * @return EK_OK; EK_ERR_INPUT, also where micro-batches run both ways and stages s and p-1-s, which hold the same
@@ -84,7 +84,7 @@ ek_status ek_order_scale_micro_batches(ek_order *order, const double *factor, ek
 ek_status ek_order_slow_stages(ek_order *order, const double *slowdown, ek_error *err);
 
 /**
- * The chunks of a plan whose parameters and activations a stage holds, in model order: its own chunks or, with
+ * The chunks of a plan with parameters and activations on a stage, in model order: its own chunks or, with
  * EK_PLACE_BOTH_WAYS, positions s and p-1-s.
  * @param cells  out: [n] indices into a plan's arrays, owned by the order
  * @return n
@@ -93,8 +93,8 @@ int ek_order_held_cells(const ek_order *order, int stage, const int **cells);
 
 /**
  * Vectors of live micro-batches of the cells a stage holds that no other vector dominates. For any plan the stage's
- * peak is const + sum_i parameter_i + max_k sum_i live[k][i] activation_i,    i over ek_order_held_cells(), but for
- * what recomputation brings back meanwhile. Between B and W of a split backward a micro-batch counts as
+ * peak is const + sum_i parameter_i + max_k sum_i live[k][i] activation_i, i over ek_order_held_cells(), without the
+ * activations recomputed meanwhile. Between B and W of a split backward a micro-batch counts as
  * ek_order_weight_share().
  * @param vectors  out: [n][held cells], owned by the order
  * @return n >= 1
@@ -116,10 +116,10 @@ size_t ek_order_scratch_size(const ek_order *order);
 /** One block as it ran. */
 typedef struct ek_interval {
     double start, end;
-    double memory_mb; /**< of its stage just after it: F has added, B (and W) have taken off its activations */
-    double during_mb; /**< of its stage while it runs: what is held before it and, with ek_layers.recompute_transient,
-                           what recomputing a layer brings back */
-    double activation_mb;  /**< of its chunk and micro-batch: what F adds */
+    double memory_mb;     /**< of its stage just after it: F has added, B (and W) have taken off its activations */
+    double during_mb;     /**< of its stage while it runs: memory before it and, with ek_layers.recompute_transient, the
+                               recomputed activations of a layer */
+    double activation_mb; /**< of its chunk and micro-batch: added by F */
     double recompute_time; /**< the part of it that recomputes */
     uint32_t micro_batch;
     uint16_t chunk;
@@ -137,7 +137,7 @@ typedef struct ek_bubble {
 /** How a stage spends the step; the members sum to step_time. */
 typedef struct ek_stage_time {
     double forward;
-    double backward;  /**< without what follows: of the inputs alone where the backward is split */
+    double backward;  /**< without the next members: only of the inputs where the backward is split */
     double weight;    /**< gradient of the weights, where the backward is split */
     double recompute; /**< done again in the backward */
     double transfer;  /**< sending and receiving while nothing is computed: blocking transfers */
@@ -161,15 +161,15 @@ typedef struct ek_timeline {
     size_t n_path;
     size_t *path; /**< [n_path] blocks of the critical path in order of time, each begun by the end of the one
                        before or by its transfer; one of those that are as long */
-    ek_stage_time *path_time; /**< [n_stages] what of the path lies on a stage: without idle time, and they sum to
-                                   step_time; transfer: before a block, from the end of the one before */
+    ek_stage_time *path_time; /**< [n_stages] the path's times on a stage, without idle time; they sum to step_time;
+                                   transfer: before a block, from the end of the one before */
 } ek_timeline;
 
 /**
- * Run a plan and keep everything.
+ * Simulate a plan with all results.
  *
  * @param plan    holds the model's layers, with the order's stages and chunks. Kinds of recomputation that `layers`
- *                does not model run with the numbers it has for them; ek_plan_check() refuses them
+ * does not model run with their numbers in `layers`; ek_plan_check() refuses them
  * @param layers  passes ek_layers_check()
  * @param comm    times from 0 to 1e12; NULL for none
  * @return EK_OK; EK_ERR_INPUT for a plan of another shape or with other layers, a model that ek_layers_check() refuses,
@@ -178,7 +178,7 @@ typedef struct ek_timeline {
  */
 ek_status ek_simulate(const ek_order *order, const ek_plan *plan, const ek_layers *layers, const ek_comm *comm,
                       ek_timeline *out, ek_error *err);
-/** Free what it holds and zero it. Accepts a zeroed struct. */
+/** Free its contents and zero it. Accepts a zeroed struct. */
 void ek_timeline_clear(ek_timeline *timeline);
 
 /**
@@ -190,20 +190,20 @@ double ek_timeline_peak(const ek_timeline *timeline, int *stage);
 
 enum { EK_NO_BLOCK = -1 };
 
-/** Why a block of a timeline starts when it does, and until when what it leaves stays. */
+/** The cause of a block's start in a timeline, and the end of its activations. */
 typedef struct ek_wait {
-    ptrdiff_t source;     /**< block whose result it takes; EK_NO_BLOCK for F at the first position of the model */
-    ptrdiff_t freed_by;   /**< block of the same stage whose end frees the activations that this one leaves: of F its B,
-                               of B its W where the backward is split; EK_NO_BLOCK when none are left */
-    double transfer_time; /**< of what `source` sends; 0 on one stage */
+    ptrdiff_t source;     /**< block with the result it reads; EK_NO_BLOCK for F at the first position of the model */
+    ptrdiff_t freed_by;   /**< block of the same stage that frees this block's activations at its end: of F its B, of B
+                               its W where the backward is split; EK_NO_BLOCK without activations */
+    double transfer_time; /**< of the message from `source`; 0 on one stage */
     double receive_time;  /**< that its stage receives just before it, and nothing else: blocking transfers */
     double send_time;     /**< that its stage sends just after it, and nothing else: likewise */
     double idle_time;     /**< that its stage has nothing to do before it (and before its receive_time) */
 } ek_wait;
 
 /**
- * What each block waited for. F takes what F at the position before gave, B what B behind gave, the B at the last
- * position what its F gave, and W what its B gave.
+ * Find the block that each block waited for. F reads the result of F at the previous position, B that of B at the next,
+ * the B at the last position that of its F, and W that of its B.
  *
  * @param wait  out: [n_blocks]
  * @return EK_OK, EK_ERR_MEMORY. O(blocks).
@@ -211,7 +211,7 @@ typedef struct ek_wait {
 ek_status ek_timeline_waits(const ek_timeline *timeline, ek_wait *wait, ek_error *err);
 
 /**
- * Sums of each stage's blocks and of what lies between them. O(blocks).
+ * Sums of each stage's blocks and of the gaps between them. O(blocks).
  *
  * @param wait  [n_blocks] of ek_timeline_waits()
  * @param out   [n_stages]

@@ -1,12 +1,11 @@
-/* evenkeel/trace.h - where the time of a training step went, read from what profilers write.
+/* evenkeel/trace.h - reads profiles and computes where the time of a training step went.
  *
  * ek_trace_run_read() takes files and folders of one run, finds its ranks, reads every rank's files and fills an
- * ek_trace_run: what is in it, one ek_trace_rank per rank, and what only a comparison of ranks can say. Times are whole
- * nanoseconds (profilers' epochs do not fit a double); EK_TRACE_UNKNOWN where the input does not tell. Memory is in the
- * unit that the field's name says. Definitions: docs/trace.md; where each figure stands in the JSON:
- * docs/trace-json.md.
+ * ek_trace_run: the contents of the files, one ek_trace_rank per rank, and the results of comparing ranks. Times are
+ * whole nanoseconds (profilers' epochs do not fit a double); EK_TRACE_UNKNOWN where the input lacks them. Memory is in
+ * the unit of the field's name. Definitions: docs/trace.md; place of each figure in the JSON: docs/trace-json.md.
  *
- * Unless stated otherwise, functions take O(1), those that clear or free O(what they free), and may be called from
+ * Unless stated otherwise, functions take O(1), those that clear or free O(size of the object), and may be called from
  * several threads at once, on the same objects where these are const. */
 #ifndef EVENKEEL_TRACE_H
 #define EVENKEEL_TRACE_H
@@ -27,7 +26,7 @@ EK_BEGIN_DECLS
 #define EK_TRACE_UNKNOWN INT64_MIN
 enum { EK_TRACE_NO_RANK = -1, EK_TRACE_MAX_FILES = 1 << 24, EK_TRACE_MAX_NAMES = 64, EK_TRACE_MAX_BALLOTS = 10000 };
 
-/** Who wrote a rank's files. */
+/** The program that wrote a rank's files. */
 typedef enum ek_producer {
     EK_PRODUCER_UNKNOWN,
     EK_PRODUCER_TORCH_NPU,
@@ -40,7 +39,7 @@ enum { EK_N_PRODUCERS = 6 };
 /** "unknown", "torch_npu", "mindspore", "msprof", "timeline", "kineto". */
 extern const char *const *const ek_producer_name;
 
-/* ---- what is in the files ---- */
+/* ---- contents of the files ---- */
 
 /** A file that was read. */
 typedef struct ek_trace_source {
@@ -48,7 +47,7 @@ typedef struct ek_trace_source {
     const char *type;       /**< "trace", "kernel_details", "step_trace_time", ... (src/trace/tables/files.h) */
     int64_t bytes;          /**< read of it (before decompression) */
     int64_t items;          /**< events or rows */
-    const char *problem;    /**< NULL, or what was wrong with it; what could be read is used */
+    const char *problem;    /**< NULL, or the error in it; the readable part is used */
     int64_t problem_offset; /**< byte of the (decompressed) file where reading stopped; EK_TRACE_UNKNOWN without one */
 } ek_trace_source;
 
@@ -64,15 +63,15 @@ typedef struct ek_trace_category {
     int64_t n_complete;
 } ek_trace_category;
 
-/** What the files hold, before any meaning is given to it. */
+/** Counts of the files' contents, before interpretation. */
 typedef struct ek_trace_counts {
     int64_t n_items;       /**< objects in the event array */
     int64_t by_phase[128]; /**< by the letter of "ph" */
     int64_t n_odd;         /**< events left out: no or unusable name, time, duration; halves, too */
     int64_t n_unmatched;   /**< of those: begins and ends ("ph" B, E) without their other half */
     int64_t n_negative;    /**< complete events with a negative duration, which is taken as 0 */
-    int64_t n_doubled;    /**< events of the device that are there twice with the same begin and end; they count once */
-    int rank, world_size; /**< as the file itself says ("distributedInfo"); EK_TRACE_NO_RANK, 0 */
+    int64_t n_doubled;     /**< events of the device that occur twice with the same begin and end; they count once */
+    int rank, world_size;  /**< from the file itself ("distributedInfo"); EK_TRACE_NO_RANK, 0 */
     int n_processes, n_categories;
     ek_trace_process *process;   /**< [n_processes], by first appearance */
     ek_trace_category *category; /**< [n_categories], by name */
@@ -80,7 +79,7 @@ typedef struct ek_trace_counts {
 
 /* ---- steps ---- */
 
-/** Device time of one window by what the device did. Ascend: Overlap Analysis; Kineto: TraceLens' definition. */
+/** Device time of one window by kind of work. Ascend: Overlap Analysis; Kineto: TraceLens' definition. */
 typedef struct ek_trace_breakdown {
     int64_t n_events;  /**< device events counted */
     int64_t computing; /**< union of compute kernels (Kineto: and memset) */
@@ -93,22 +92,22 @@ typedef struct ek_trace_breakdown {
     int64_t total;                     /**< last end - first start */
 } ek_trace_breakdown;
 
-/** What a step's time goes to. Each instant counts once: for the first of these that the device does then, and where it
- *  does nothing for why. */
+/** Activities of a step's time. Each instant counts once: for the first of these activities on the device, and when
+ *  idle for the cause. */
 typedef enum ek_trace_activity {
     EK_TRACE_FORWARD,
     EK_TRACE_RECOMPUTE, /**< a forward pass run again */
     EK_TRACE_BACKWARD,
-    EK_TRACE_OPTIMIZER,       /**< with what prepares it: clipping and scaling of gradients */
-    EK_TRACE_POST,            /**< computing behind the optimizer */
-    EK_TRACE_OTHER_COMPUTING, /**< of which nothing tells what it is for */
-    EK_TRACE_COLLECTIVES,     /**< communication with nothing computed beside it, but the next two */
+    EK_TRACE_OPTIMIZER,       /**< with its preparation: clipping and scaling of gradients */
+    EK_TRACE_POST,            /**< computing after the optimizer */
+    EK_TRACE_OTHER_COMPUTING, /**< of unknown purpose */
+    EK_TRACE_COLLECTIVES,     /**< exposed communication, except the next two */
     EK_TRACE_GRADIENTS,       /**< reduction of gradients */
     EK_TRACE_PIPELINE,        /**< sends and receives between stages, with their waiting */
-    EK_TRACE_COPIES,          /**< memory copies with nothing else beside them */
+    EK_TRACE_COPIES,          /**< memory copies without any overlapping work */
     EK_TRACE_DATA,            /**< idle while the host waits for data */
-    EK_TRACE_HOST,            /**< idle for what the host had not launched yet */
-    EK_TRACE_IDLE,            /**< idle for another reason, or nothing tells */
+    EK_TRACE_HOST,            /**< idle because the host had not launched the next kernel yet */
+    EK_TRACE_IDLE,            /**< idle for another or an unknown reason */
 } ek_trace_activity;
 enum { EK_N_TRACE_ACTIVITIES = 13 };
 /** "forward", "recompute", "backward", "optimizer", "post", "other_computing", "collectives", "gradients", "pipeline",
@@ -121,19 +120,20 @@ typedef struct ek_trace_step {
     bool warm_up;     /**< left out of means, layers and findings */
     bool from_table;  /**< figures of a CSV, not from events */
     bool average;     /**< no step, but the producer's average over all it profiled; warm_up too, so in no mean */
-    int64_t host_start, host_step;   /**< start and duration of the host's step mark */
-    int64_t start, end;              /**< device window, nanoseconds of the trace's clock */
-    const char *producer_definition; /**< "torch_npu", "mindspore": whose stage, bubble and preparing follow */
-    ek_trace_breakdown own;          /**< from the best source: overlap layer, else raw events, else a table */
-    ek_trace_breakdown raw;          /**< from raw device events alone */
-    const char *source; /**< of `own`: "overlap_layer", "raw_events", "kernel_details", "step_trace_time" */
+    int64_t host_start, host_step; /**< start and duration of the host's step mark */
+    int64_t start, end;            /**< device window, nanoseconds of the trace's clock */
+    const char
+        *producer_definition; /**< "torch_npu", "mindspore": the definition of the next stage, bubble and preparing */
+    ek_trace_breakdown own;   /**< from the best source: overlap layer, else raw events, else a table */
+    ek_trace_breakdown raw;   /**< from raw device events only */
+    const char *source;       /**< of `own`: "overlap_layer", "raw_events", "kernel_details", "step_trace_time" */
     int64_t stage, bubble, preparing;       /**< the producer's definition */
     int64_t exclude_receive;                /**< not overlapped - bubble */
     int64_t producer_free;                  /**< the overlap layer's; MindSpore clips it to the step's window */
     int64_t table_stage, table_preparing;   /**< as the producer's CSV prints them */
     int64_t span, pipeline_wait, own_stage; /**< ours: last end - first start; receives outside computing; the rest */
     int64_t n_receives, receive, receive_exposed, n_sends, send;
-    int64_t n_exchanges, exchange, exchange_exposed; /**< SendRecv kernels of which nothing tells what they are for */
+    int64_t n_exchanges, exchange, exchange_exposed; /**< SendRecv kernels of unknown purpose */
     int64_t data_loading;                            /**< host time in the data iterator */
     int64_t data_loading_idle;                       /**< the part of it in which the device was idle */
     int64_t host_bound, device_bound, unlinked;      /**< idle time by cause */
@@ -152,7 +152,7 @@ typedef struct ek_trace_stream_idle {
     int64_t n_events, host_wait, kernel_wait, other, n_host_wait, n_kernel_wait, n_other, n_no_launch;
 } ek_trace_stream_idle;
 
-/** Why the device was idle. */
+/** Reasons why the device was idle. */
 typedef struct ek_trace_idle {
     int64_t n_intervals, host_bound, n_host_bound, device_bound, n_device_bound, unlinked, n_unlinked; /**< Ascend */
     int64_t n_linked_tasks, n_tasks;
@@ -160,10 +160,10 @@ typedef struct ek_trace_idle {
     ek_trace_stream_idle *stream; /**< [n_streams]: Kineto */
 } ek_trace_idle;
 
-/** A stretch in which the device idled for what the host had not launched yet. */
+/** A gap in which the device idled because the host had not launched the next kernel yet. */
 typedef struct ek_trace_host_gap {
     int64_t start, end;
-    const char *cause; /**< what the host did for most of it, as in ek_trace_dispatch.cause; "dispatch": nothing seen */
+    const char *cause; /**< the host's main activity in it, as in ek_trace_dispatch.cause; "dispatch": nothing seen */
 } ek_trace_host_gap;
 enum { EK_TRACE_MAX_HOST_GAPS = 65536, EK_TRACE_MAX_SLOW = 65536 };
 
@@ -180,22 +180,22 @@ typedef struct ek_trace_dispatch {
                                  are under 0.5 % of the steps */
     int64_t gaps_left_out;  /**< nanoseconds in gaps beyond those */
     int64_t idle;           /**< of a step: the gaps of all causes but data_loading, with the idle time before the first
-                                 kernel of a step; what findings and the diagnosis name; EK_TRACE_UNKNOWN */
+                                 kernel of a step; the figure of findings and diagnosis; EK_TRACE_UNKNOWN */
 } ek_trace_dispatch;
 
-/** A value that holds until the next point. */
+/** A value that is valid until the next point. */
 typedef struct ek_trace_value {
     int64_t time;
     double value;
 } ek_trace_value;
 enum { EK_TRACE_MAX_QUEUE_POINTS = 8190 };
 
-/** Work that the host has launched and the device has not begun; that whose launch is in the files. */
+/** Work that the host has launched and the device has not begun, if its launch is in the files. */
 typedef struct ek_trace_queue {
     int64_t n;               /**< launches; 0: none, and all else is 0 */
     int64_t longest;         /**< most that waited at a time */
-    double length;           /**< mean, from the first launch to the last begin; NAN where that is no time */
-    double delay;            /**< mean from a launch to the begin of what it launched, nanoseconds */
+    double length;           /**< mean, from the first launch to the last begin; NAN where that is not a time */
+    double delay;            /**< mean from a launch to the begin of the launched work, nanoseconds */
     int64_t longest_delay;   /**< 0 where clocks show a begin before its launch */
     int n_lengths, n_delays; /**< at most EK_TRACE_MAX_QUEUE_POINTS */
     ek_trace_value *lengths,
@@ -240,16 +240,16 @@ typedef struct ek_trace_layers {
     int n;
     ek_trace_layer *layer; /**< [n], in the order of first execution */
     int n_micro_batches;   /**< forward passes of a layer per step; 0 when not known */
-    int n_steps;           /**< steps looked at */
+    int n_steps;           /**< checked steps */
     const char *source;    /**< "task_names", "launch_names", "scope_layer", "modules", "annotations"; NULL without */
     int n_reruns;
     ek_trace_span *rerun; /**< [n_reruns], by start, disjoint: when layers were run again */
     size_t n_members;
     ek_trace_member *member; /**< [n_members], by start, with ek_trace_options.measure: operators of layers, steps or
-                                not. None of "scope_layer", which knows no operators */
+                                  not. None of "scope_layer", which has no operators */
 } ek_trace_layers;
 
-/** What MindFormers' ComputationAnalyzer would print for the same files (--sapp-compatible). */
+/** The output of MindFormers' ComputationAnalyzer for the same files (--sapp-compatible). */
 typedef struct ek_trace_sapp_entry {
     const char *name;
     double total_ms; /**< over the counted steps and micro-batches */
@@ -288,7 +288,7 @@ typedef struct ek_trace_operator {
 
 /** One execution that took far longer than others of its kind. */
 typedef struct ek_trace_outlier {
-    const char *name, *type, *core, *shape; /**< shape: of the inputs; NULL when nothing tells */
+    const char *name, *type, *core, *shape; /**< shape: of the inputs; NULL when unknown */
     int64_t start, duration, expected;      /**< expected: the median of its kind */
     int64_t n_kind;                         /**< executions of its kind */
     bool shapes_unknown; /**< compared by name only: others of its kind may have worked on less. No finding counts it */
@@ -316,8 +316,8 @@ typedef struct ek_trace_operators {
 
 /* ---- measured operators ---- */
 
-/** What an execution keeps busy. Ascend: the matrix unit, the vector unit, data that come in, data that go out. GPU:
- * the multiprocessors' places for warps (achieved occupancy, as the profiler estimates it). */
+/** Units that an execution keeps busy. Ascend: the matrix unit, the vector unit, incoming data, outgoing data. GPU: the
+ * multiprocessors' places for warps (achieved occupancy, as the profiler estimates it). */
 typedef enum ek_trace_unit {
     EK_TRACE_CUBE,
     EK_TRACE_VECTOR,
@@ -328,37 +328,37 @@ typedef enum ek_trace_unit {
 enum { EK_N_TRACE_UNITS = 5 };
 
 /** Executions of one operator on inputs of one shape, with ek_trace_options.measure. Texts are the profiler's; "" where
- *  it tells nothing. */
+ *  it has none. */
 typedef struct ek_trace_shaped {
     const char *name;      /**< "aten::mm"; Ascend: the type, "MatMulV3" */
     const char *kernel;    /**< PyTorch: the kernel that took longest of an execution */
     const char *shapes;    /**< of the inputs: [[4096, 1024], [1024, 512]]; Ascend: "4096,1024;1024,512" */
     const char *types;     /**< of the inputs: ["float", "float"]; Ascend: DT_BF16;DT_BF16 */
     const char *layout;    /**< strides of the inputs; Ascend: their formats */
-    const char *values;    /**< PyTorch: arguments that are no tensors, by place; Ascend: shapes of the outputs */
+    const char *values;    /**< PyTorch: arguments that are not tensors, by place; Ascend: shapes of the outputs */
     const char *out_types; /**< Ascend: types of the outputs */
-    const char *core;      /**< Ascend: the accelerator core; NULL when nothing tells */
+    const char *core;      /**< Ascend: the accelerator core; NULL when unknown */
     int64_t count, total, min, max;
     double median;                 /**< nanoseconds of the device for one execution, the sum over its kernels */
     double unit[EK_N_TRACE_UNITS]; /**< means of the shares in which each is busy, weighted by the executions' times; of
                                         PyTorch of the longest kernel. NAN when not recorded */
-    int64_t blocks;                /**< Ascend: most cores that one ran on; GPU: most blocks of threads of the longest
-                                        kernel; 0 when nothing tells */
+    int64_t blocks; /**< Ascend: most cores that one ran on; GPU: most blocks of threads of the longest kernel; 0 when
+                         unknown */
 } ek_trace_shaped;
 
 /** One execution of an operator that computes. */
 typedef struct ek_trace_execution {
     int64_t start, duration;
     int op;     /**< index in ek_trace_measured.op */
-    int stream; /**< equal numbers are of one stream; -1 when nothing tells */
+    int stream; /**< equal numbers are of one stream; -1 when unknown */
 } ek_trace_execution;
 
-/** What a device did, by the shapes of its work, and how fast the host launched it; PyTorch's warm-up left out. */
+/** Work of a device by shape, and the host's launch rate, without PyTorch's warm-up. */
 typedef struct ek_trace_measured {
     int n;
-    ek_trace_shaped *op;      /**< [n], by name, shape and kernel; shapes "" where nothing tells them */
+    ek_trace_shaped *op;      /**< [n], by name, shape and kernel; shapes "" where unknown */
     int64_t n_executions;     /**< in `op`, of known shapes */
-    int64_t n_without_shapes; /**< operators or kernels whose shapes nothing tells */
+    int64_t n_without_shapes; /**< operators or kernels with unknown shapes */
     size_t n_all;
     ek_trace_execution *execution; /**< [n_all], by start: also those without shapes */
     int64_t n_intervals;   /**< times from one launch of a kernel to the next by one thread that does nothing else */
@@ -370,12 +370,12 @@ enum { EK_TRACE_LEAST_LAUNCHES = 100 };
 
 /* ---- communication ---- */
 
-/** What an exchange made of sends and receives (Kineto's SendRecv kernels) is for. */
+/** Purposes of an exchange made of sends and receives (Kineto's SendRecv kernels). */
 typedef enum ek_trace_exchange {
-    EK_EXCHANGE_NONE,       /**< no such kernel: its name says what it is */
+    EK_EXCHANGE_NONE,       /**< no such kernel: its name has the operation */
     EK_EXCHANGE_P2P,        /**< between two ranks: a pipeline */
     EK_EXCHANGE_COLLECTIVE, /**< of a whole group: all-to-all */
-    EK_EXCHANGE_UNCLEAR,    /**< nothing tells */
+    EK_EXCHANGE_UNCLEAR,    /**< unknown */
 } ek_trace_exchange;
 enum { EK_N_EXCHANGES = 4 };
 
@@ -383,15 +383,15 @@ enum { EK_N_EXCHANGES = 4 };
 typedef struct ek_trace_collective {
     const char *name, *group;         /**< full name; group hash or ranks, NULL when not known */
     int64_t start, duration, exposed; /**< exposed: outside computing */
-    int64_t transit; /**< of the duration the transfer itself, the rest waits for other ranks; EK_TRACE_UNKNOWN */
+    int64_t transit; /**< of the duration the transfer itself; the rest is waiting for other ranks; EK_TRACE_UNKNOWN */
     bool at_most;    /**< transit is the shortest duration seen on some ranks of the group: it may hold waiting, too */
     bool p2p;        /**< a transfer between two ranks, as pipelines make them */
     ek_trace_exchange exchange;
     int step;            /**< index in ek_trace_rank.step; -1 outside */
     int sum;             /**< index in ek_trace_communication.sum; -1: of a table */
-    int last;            /**< index of the rank that came last and so made this one wait; -1: not known, or not there */
+    int last;            /**< index of the rank that arrived last and delayed this one; -1: not known, or not there */
     int last_call;       /**< index of the same collective in that rank's list; -1 where `last` is */
-    int last_in_group;   /**< its place in the group, where the trace's own waits tell; -1 */
+    int last_in_group;   /**< its place in the group, from the waits in the trace; -1 */
     int64_t match;       /**< number of the collective, the same on all its ranks; -1: not matched over ranks */
     int n_here, n_group; /**< ranks of the group with this collective in the run; of the group; 0 when not known */
     double moved_mb;     /**< 10^6 bytes that the rank sent, of communication.json; 0 when not known */
@@ -403,9 +403,9 @@ typedef struct ek_trace_collective {
  *  unknown. */
 typedef struct ek_trace_exposure {
     int64_t exposed;
-    int64_t transfer; /**< at most: what overlapping could hide */
-    int64_t wait;     /**< at least: for ranks that came later */
-    int64_t unknown;  /**< nothing tells which of both */
+    int64_t transfer; /**< at most: the time that overlapping could hide */
+    int64_t wait;     /**< at least: waiting for ranks that arrived later */
+    int64_t unknown;  /**< unknown which of the two */
     bool at_most;     /**< not all ranks of a group were there to compare, so the transfer may hold more waiting */
 } ek_trace_exposure;
 
@@ -419,7 +419,7 @@ typedef struct ek_trace_collective_sum {
     int64_t bytes;         /**< of one; EK_TRACE_UNKNOWN */
     double bandwidth_gbps; /**< of the algorithm: bytes / mean time; NAN */
     int n_group;           /**< ranks of the group; 0 when not known */
-    double bus_gbps;       /**< of the bus: what each rank's link carries, bytes x share / mean time; NAN where the
+    double bus_gbps;       /**< of the bus: the load of each rank's link, bytes x share / mean time; NAN where the
                                 operation or the group's size is not known */
 } ek_trace_collective_sum;
 
@@ -442,7 +442,7 @@ typedef struct ek_trace_link {
     bool slow;                   /**< 20 % or more below the mean of its transport */
 } ek_trace_link;
 
-/** What went over a link in a step by one kind of operation, as communication_matrix.json has it. */
+/** Traffic over a link in a step by one kind of operation, from communication_matrix.json. */
 typedef struct ek_trace_move {
     int link;                     /**< index in ek_trace_communication.link */
     const char *step, *operation; /**< "step50"; "allreduce", "hcom_allReduce_" */
@@ -464,7 +464,7 @@ typedef struct ek_trace_communication {
     double unclear_lead; /**< computing before a step's first unclear exchange, over the mean before each; NAN */
     ek_trace_link *link; /**< [n_links], in file order */
     int n_moves;
-    ek_trace_move *move;           /**< [n_moves], in file order: what links with names of steps sum up */
+    ek_trace_move *move;           /**< [n_moves], in file order: the traffic that links with names of steps sum up */
     ek_trace_transport *transport; /**< [n_transports], by name */
 } ek_trace_communication;
 
@@ -517,8 +517,8 @@ typedef struct ek_trace_live {
     int64_t bytes;
 } ek_trace_live;
 
-/** Blocks that one place of the program made for one layer. What stays by intent, weights and constants, counts as
- *  alive, but neither as held nor as never freed. */
+/** Blocks that one place of the program made for one layer. Permanent blocks, weights and constants, count as alive,
+ *  but neither as held nor as never freed. */
 typedef struct ek_trace_tracker_site {
     const char *place; /**< of the Python stack, "model/attention.py:120 construct"; else the operator's name */
     const char *layer; /**< "3-LlamaDecodeLayer"; "(other)" */
@@ -531,7 +531,7 @@ typedef struct ek_trace_tracker_site {
 } ek_trace_tracker_site;
 enum { EK_TRACE_MAX_SITES = 1000 };
 
-/** What was alive when a step began. */
+/** Blocks alive at the begin of a step. */
 typedef struct ek_trace_tracker_step {
     int64_t tick, live_bytes;
 } ek_trace_tracker_step;
@@ -547,7 +547,7 @@ typedef struct ek_trace_tracker {
     int64_t never_freed_other_bytes; /**< never freed, without weights and constants */
     int64_t leaked_bytes;            /**< of those: made in a step before the last one */
     double growth_bytes;             /**< of the memory alive at the begin of a step, mean a step; NAN without steps */
-    bool grows;                      /**< it is more at the begin of every step than at that of the one before */
+    bool grows;                      /**< it grows from the begin of each step to that of the next */
     int n_steps, n_sites;
     ek_trace_tracker_step *step; /**< [n_steps], by tick: none unless tasks repeat with the weights they use */
     ek_trace_tracker_site *site; /**< [n_sites], by the largest of live, held and never freed; at most
@@ -558,7 +558,7 @@ typedef struct ek_trace_tracker {
     ek_trace_allocation *largest; /**< [n_largest]: live at the peak, largest first; start and end in ticks */
 } ek_trace_tracker;
 
-/** What allocated a block, as far as the stack, the operator's name or the allocator's own word tells. */
+/** Purpose of a block, from the stack, the operator's name or the allocator's own label. */
 typedef enum ek_block_role {
     EK_BLOCK_OTHER,
     EK_BLOCK_FORWARD,
@@ -575,10 +575,10 @@ extern const char *const *const ek_block_role_name;
 /** An allocation of device memory, there in [start, end). */
 typedef struct ek_trace_block {
     int64_t start, end; /**< EK_TRACE_UNKNOWN: there before the record began; there when it ended */
-    int64_t bytes;      /**< asked for */
-    int64_t address;    /**< EK_TRACE_UNKNOWN: not told */
+    int64_t bytes;      /**< requested */
+    int64_t address;    /**< EK_TRACE_UNKNOWN: none */
     int64_t place;      /**< of its address, in bytes above the lowest one, without the room that no segment ever had */
-    int site, stack;    /**< index of site[]; of stack[], -1: not told */
+    int site, stack;    /**< index of site[]; of stack[], -1: unknown */
 } ek_trace_block;
 
 /** Memory that the allocator had from the device in [start, end). */
@@ -600,7 +600,7 @@ typedef struct ek_trace_block_site {
 /** The allocator's memory at one time. */
 typedef struct ek_trace_memory_room {
     int64_t time, n_live, active_bytes;
-    int64_t reserved_bytes;                 /**< all segments; EK_TRACE_UNKNOWN without addresses, as what follows */
+    int64_t reserved_bytes; /**< all segments; EK_TRACE_UNKNOWN without addresses, as the next members */
     int64_t free_bytes, largest_free_bytes; /**< in segments and in no block; in one piece */
     int64_t n_segments, n_free;             /**< pieces */
     double fragmentation;                   /**< 1 - largest free piece / free; NAN without free memory */
@@ -630,7 +630,7 @@ typedef struct ek_trace_block_map {
     int64_t n_before, before_bytes;       /**< blocks from before the record */
     int64_t n_never_freed, never_freed_bytes; /**< allocated after it began, and there when it ended */
     int64_t reserved_peak_bytes;              /**< EK_TRACE_UNKNOWN without addresses */
-    int64_t rounding_bytes;   /**< at the end: what the allocator added to what was asked for; likewise */
+    int64_t rounding_bytes;   /**< at the end: added by the allocator to the requested bytes; likewise */
     int64_t n_contradictions; /**< events that do not fit the ones before */
     int64_t n_out_of_memory, out_of_memory_time, out_of_memory_bytes; /**< how often; of the last: when, how much */
     ek_trace_memory_room peak, last; /**< when most was live, first; at the end of the record */
@@ -643,7 +643,8 @@ typedef struct ek_trace_memory {
     ek_trace_memory_point *point; /**< [n_points]: the curve, thinned; peaks kept */
     ek_trace_allocation *largest; /**< [n_largest], largest first */
     ek_trace_allocation *kept;    /**< [n_kept]: never released, largest first */
-    ek_trace_memory_peak *module; /**< [n_modules]: npu_module_mem, by what a module reserved most, then by name */
+    ek_trace_memory_peak
+        *module; /**< [n_modules]: npu_module_mem, by the most memory that a module reserved, then by name */
     ek_trace_tracker tracker;
     int n_maps;
     ek_trace_block_map *map; /**< [n_maps]: of operator_memory.csv, then of snapshots, by device */
@@ -658,7 +659,7 @@ typedef struct ek_trace_mark {
     int64_t device_start, device_end; /**< EK_TRACE_UNKNOWN when the device did not see it */
 } ek_trace_mark;
 
-/* ---- what the device did, piece by piece ---- */
+/* ---- work of the device, piece by piece ---- */
 
 /** An operator, collective or copy of the device. */
 typedef struct ek_trace_piece {
@@ -683,23 +684,23 @@ typedef struct ek_trace_work {
 
 /** One process of the run. Everything it points to belongs to its pool. */
 typedef struct ek_trace_rank {
-    int rank;         /**< EK_TRACE_NO_RANK when nothing tells */
+    int rank;         /**< EK_TRACE_NO_RANK when unknown */
     int place;        /**< in the run, which names traces that nothing numbers; -1: it is the only one */
-    int stage;        /**< pipeline stage; -1 when nothing tells */
-    int device_id;    /**< -1 when nothing tells */
-    int world_size;   /**< 0 when nothing tells */
-    const char *host; /**< NULL when nothing tells */
+    int stage;        /**< pipeline stage; -1 when unknown */
+    int device_id;    /**< -1 when unknown */
+    int world_size;   /**< 0 when unknown */
+    const char *host; /**< NULL when unknown */
     ek_producer producer;
     const char *profiler_info; /**< the profiler's settings, one JSON object as text; NULL without */
     int n_sources, n_steps, n_notes, n_marks;
     ek_trace_source *source;
     ek_trace_step *step;     /**< [n_steps], in order of time */
-    const char **note;       /**< [n_notes]: sentences on what could not be said and why */
+    const char **note;       /**< [n_notes]: sentences on figures that could not be computed, with reasons */
     int64_t n_outside_steps; /**< device events outside every step */
     ek_trace_counts counts;
     bool has_device_events;
     ek_trace_breakdown device, device_linked; /**< whole file; linked: launch in the file */
-    ek_trace_breakdown mean;                  /**< over the steps that are no warm-up */
+    ek_trace_breakdown mean;                  /**< over the steps without warm-up */
     ek_trace_idle idle;
     ek_trace_dispatch dispatch;
     ek_trace_queue queue;
@@ -713,7 +714,7 @@ typedef struct ek_trace_rank {
     ek_trace_memory memory;
     ek_trace_work work;
     ek_trace_mark *mark; /**< [n_marks], by start */
-    bool is_part;        /**< of a partial result: its files may lie elsewhere */
+    bool is_part;        /**< of a partial result: its files may be elsewhere */
     struct ek__pool *pool;
 } ek_trace_rank;
 
@@ -729,7 +730,7 @@ typedef struct ek_trace_group {
 
 typedef struct ek_trace_topology {
     bool known;
-    int tensor, pipeline, data, context, expert; /**< sizes; 0 when not told */
+    int tensor, pipeline, data, context, expert; /**< sizes; 0 when unknown */
     bool sequence_parallel, tells_sequence_parallel;
     int world_size;
     int n_groups;
@@ -742,7 +743,7 @@ typedef struct ek_trace_stage {
     int64_t computing_mean, computing_max, not_overlapped_mean, free_mean, pipeline_wait_mean, step_mean;
 } ek_trace_stage;
 
-/** How often a rank came last to collectives. */
+/** How often a rank arrived last at collectives. */
 typedef struct ek_trace_vote {
     int rank, stage;
     int64_t n_votes, n_shortest;
@@ -750,11 +751,11 @@ typedef struct ek_trace_vote {
     int at;             /**< index in ek_trace_run.rank */
 } ek_trace_vote;
 
-/** A collective whose durations were compared over its ranks. */
+/** A collective with durations compared over its ranks. */
 typedef struct ek_trace_ballot {
     const char *group, *name;
-    int occurrence;        /**< how many of that group and name came before it */
-    int n_ranks, shortest; /**< shortest: the rank that came last */
+    int occurrence;        /**< number of earlier ones of that group and name */
+    int n_ranks, shortest; /**< shortest: the rank that arrived last */
     int64_t shortest_ns, longest_ns;
     double ratio, limit; /**< Dixon's; NAN where that test does not apply */
     int n_votes;         /**< ranks that got a vote */
@@ -766,7 +767,7 @@ typedef struct ek_trace_pair {
     int from, to;               /**< ranks; of exchanges (SendRecv) the lower one first */
     const char *group;          /**< NULL when not known */
     int64_t n;                  /**< transfers seen on both sides */
-    int64_t from_wait, to_wait; /**< how much longer than the other each side took, summed */
+    int64_t from_wait, to_wait; /**< excess of each side over the other, summed */
     int from_at, to_at;         /**< indices in ek_trace_run.rank */
 } ek_trace_pair;
 
@@ -776,9 +777,9 @@ typedef struct ek_trace_transfer {
     int from_rank, from, to_rank, to; /**< indices */
 } ek_trace_transfer;
 
-/** What one rank waits for another in communication. */
+/** Time that one rank waits for another in communication. */
 typedef struct ek_trace_wait {
-    int at, last; /**< indices in ek_trace_run.rank: who waits, and who came last */
+    int at, last; /**< indices in ek_trace_run.rank: the waiting rank, and the last to arrive */
     int64_t n;    /**< collectives and transfers, over all steps that count */
     double ns;    /**< of a mean step of the rank that waits */
 } ek_trace_wait;
@@ -789,7 +790,7 @@ typedef struct ek_trace_gap {
     double gap;
     int most, least;             /**< ranks */
     bool flagged;                /**< over 5 % */
-    int most_stage, least_stage; /**< of those ranks; -1 when nothing tells */
+    int most_stage, least_stage; /**< of those ranks; -1 when unknown */
     int most_at, least_at;       /**< indices in ek_trace_run.rank; -1 */
 } ek_trace_gap;
 
@@ -813,27 +814,27 @@ typedef struct ek_trace_run_transport {
 
 /** A rank in a matrix of links. */
 typedef struct ek_trace_matrix_member {
-    int rank;  /**< EK_TRACE_NO_RANK when no file tells which one has this place in the group */
+    int rank;  /**< EK_TRACE_NO_RANK when no file has the rank of this place in the group */
     int place; /**< in the group; -1 in the matrix of all groups */
 } ek_trace_matrix_member;
 
-/** What went from one member to another, over all transports. */
+/** Traffic from one member to another, over all transports. */
 typedef struct ek_trace_matrix_cell {
     int from, to; /**< indices of member[] */
     int64_t n_links;
     double size_mb, time_ms, bandwidth_gbps; /**< sums; size / time, NAN without time */
 } ek_trace_matrix_cell;
 
-/** A part of what a cell sums up: of one step, kind of operation and transport. */
+/** A part of a cell's sum: of one step, kind of operation and transport. */
 typedef struct ek_trace_matrix_part {
     int cell;                                 /**< index of cell[] */
     const char *step, *operation, *transport; /**< "" where the file does not say */
     double size_mb, time_ms;
 } ek_trace_matrix_part;
 
-/** Links whose names tell both ends, from row to column. */
+/** Links with both ends in their names, from row to column. */
 typedef struct ek_trace_matrix {
-    const char *group; /**< NULL: of all groups whose ranks are known; else of this one, some of whose are not */
+    const char *group; /**< NULL: of all groups with known ranks; else of this one, with some unknown ranks */
     int n_members, n_cells, n_parts;
     ek_trace_matrix_member *member; /**< [n_members], by rank or place */
     ek_trace_matrix_cell *cell;     /**< [n_cells], row by row */
@@ -847,7 +848,7 @@ typedef struct ek_trace_cluster_row {
     bool computed; /**< from the ranks' own files, as the vendor's tool would */
 } ek_trace_cluster_row;
 
-/** Something worth doing, or that could not be looked at. */
+/** A recommendation, or a check that was skipped. */
 typedef struct ek_trace_finding {
     const char *id;   /**< "host-bound", "slow-rank", ... (docs/trace.md) */
     int rank, stage;  /**< -1: of the run */
@@ -866,10 +867,10 @@ typedef struct ek_trace_segment {
     int at; /**< index in ek_trace_run.rank */
     ek_trace_activity activity;
     int64_t start, end;
-    const char *name; /**< of what the device ran; NULL while it ran nothing */
+    const char *name; /**< of the device's work; NULL while it was idle */
 } ek_trace_segment;
 
-/** What of one name and activity lies on the critical path. */
+/** Time of one name and activity on the critical path. */
 typedef struct ek_trace_path_part {
     const char *name; /**< NULL while the device ran nothing */
     ek_trace_activity activity;
@@ -886,7 +887,7 @@ typedef struct ek_trace_path {
     double *of_rank;                        /**< [n_ranks], likewise */
     int n_parts, n_segments;
     ek_trace_path_part *part;  /**< [n_parts], longest first */
-    const char *step;          /**< whose segments follow: the one whose path is of median length */
+    const char *step;          /**< step of the next segments: the one with a path of median length */
     ek_trace_segment *segment; /**< [n_segments], in order of time along the path */
 } ek_trace_path;
 
@@ -903,15 +904,15 @@ typedef struct ek_trace_run {
     int n_pairs;
     ek_trace_pair *pair; /**< [n_pairs], by from, to, group */
     int n_transfers;
-    ek_trace_transfer *transfer; /**< [n_transfers]: what the pairs sum up, by group, name and occurrence */
-    int64_t n_unpaired;          /**< sends and receives whose other side is not there */
-    int64_t n_voted_operators;   /**< collectives whose durations were compared over two ranks or more */
+    ek_trace_transfer *transfer; /**< [n_transfers]: the pairs' summands, by group, name and occurrence */
+    int64_t n_unpaired;          /**< sends and receives without their other side */
+    int64_t n_voted_operators;   /**< collectives with durations compared over two ranks or more */
     ek_trace_gap *gap;
     int n_transports, n_slow_links;
     ek_trace_run_transport *transport; /**< [n_transports], by name */
     ek_trace_run_link *slow_link;      /**< [n_slow_links]: farthest below its mean first */
     int n_matrices;
-    ek_trace_matrix *matrix; /**< [n_matrices]: the one of all groups first */
+    ek_trace_matrix *matrix; /**< [n_matrices]: first that of all groups */
     ek_trace_cluster_row *cluster_row;
     int worst_rank_by_interval; /**< of step_trace_raw; EK_TRACE_NO_RANK */
     int n_databases;            /**< that have no tables of a profiler's export, and are not read */
@@ -926,18 +927,19 @@ typedef struct ek_trace_run {
     struct ek__pool *pool;
 } ek_trace_run;
 
-/** What a caller may choose; {0} is the default. */
+/** Options of the caller; {0} is the default. */
 typedef struct ek_trace_options {
     int n_threads;        /**< 0: all cores */
     int drop_first_steps; /**< -1: none; 0: warm-up is found; n: this many */
-    bool from_raw_events; /**< leave the Overlap Analysis layer aside */
+    bool from_raw_events; /**< ignore the Overlap Analysis layer */
     int n_micro_batches;  /**< per step; 0: counted */
     int n_head, n_body, n_tail;
     const char *const *head; /**< names of layers: whole path elements or their part after "N-"; none: found */
     const char *const *body, *const *tail;
     int n_receives, n_collectives;
-    const char *const *receive;    /**< names' beginnings that wait for another stage; none: docs/trace.md's list */
-    const char *const *collective; /**< texts in names of GPU kernels that communicate, beside docs/trace.md's list */
+    const char *const *receive; /**< names' beginnings that wait for another stage; none: docs/trace.md's list */
+    const char *const
+        *collective; /**< texts in names of communicating GPU kernels, in addition to docs/trace.md's list */
     bool sapp_compatible;
     bool measure;            /**< keep operators with their shapes, messages of collectives and launches */
     double host_bound_share; /**< 0: 0.10 */
@@ -947,18 +949,18 @@ typedef struct ek_trace_options {
     void *user;
     const ek_interrupt *interrupt; /**< may be NULL */
     bool parts_only;               /**< refuse all but partial results */
-    bool ranks_only;               /**< leave out what only all ranks together can say: for ek_trace_part_write() */
-    const ek_team *team;           /**< processes that read the run together; NULL: this one alone */
-    bool local;                    /**< each of them reads what it finds below the paths, on disks of its own */
+    bool ranks_only;               /**< leave out comparisons of all ranks: for ek_trace_part_write() */
+    const ek_team *team;           /**< processes that read the run together; NULL: only this one */
+    bool local;                    /**< each of them reads the files below the paths on its own disks */
     double patience;               /**< seconds without a sign of life after which one of them is lost; 0: 30 */
 } ek_trace_options;
 
 /**
  * Read files and folders of one run.
  *
- * A folder is searched for what profilers write (docs/trace.md lists names and layouts); a file is taken for what its
- * name or, failing that, its beginning says. Damaged and cut files are read as far as they go: ek_trace_source.problem
- * and a warning say where they end.
+ * A folder is searched for profilers' files (docs/trace.md lists names and layouts); the kind of a file comes from its
+ * name or else from its beginning. Damaged and cut files are read as far as possible: ek_trace_source.problem and a
+ * warning have the place where they end.
  *
  * @param path  [n_paths]
  * @return EK_OK; EK_ERR_INPUT when nothing of a trace is in them; EK_ERR_SYSTEM; EK_ERR_MEMORY. The result does not
@@ -974,10 +976,10 @@ ek_status ek_trace_run_read(const char *const *path, int n_paths, const ek_trace
  * @return EK_OK, EK_ERR_SYSTEM, EK_ERR_MEMORY. O(bytes of the ranks); some KB for each.
  */
 ek_status ek_trace_part_write(const ek_trace_run *run, const ek_trace_options *options, FILE *out, ek_error *err);
-/** Free what it holds and zero it. Accepts a zeroed struct. */
+/** Free its contents and zero it. Accepts a zeroed struct. */
 void ek_trace_run_clear(ek_trace_run *run);
 
-/** How long a step takes. */
+/** The length of a step. */
 typedef struct ek_trace_step_time {
     int64_t ns;  /**< mean over the steps counted; EK_TRACE_UNKNOWN without one that has a length */
     int n_steps; /**< counted: neither warm-up nor an average; those with device windows where there are some */
@@ -987,16 +989,16 @@ typedef struct ek_trace_step_time {
 
 /** Length of a step: until the next one begins, as the device sees it (without device windows the host); where no
  *  recorded step follows, its own: the longer of the host's mark and the device's first start to its last end.
- *  EK_TRACE_UNKNOWN when nothing tells. Every command takes the time of a step from these three functions. O(1).
+ *  EK_TRACE_UNKNOWN when unknown. Every command takes the time of a step from these three functions. O(1).
  *  @param begin_to_begin  out: it lasts until the next one begins */
 int64_t ek_trace_step_length(const ek_trace_rank *rank, int index, bool *begin_to_begin);
-/** Mean length of a rank's steps; one without a follower counts as long as the mean of the others at least. O(steps).
+/** Mean length of a rank's steps; one without a follower counts at least as the mean of the others. O(steps).
  */
 ek_trace_step_time ek_trace_rank_step(const ek_trace_rank *rank);
 /** The step of a synchronous job: the longest of its ranks' means. O(steps). */
 ek_trace_step_time ek_trace_run_step(const ek_trace_run *run);
-/** What a rank's mean step goes to: means over the steps counted that know it. They sum to ek_trace_rank_step() at
- * least: what a step without a follower is counted longer there is idle.
+/** Activities of a rank's mean step: means over the counted steps that have them. They sum to at least
+ *  ek_trace_rank_step(): the extra time of a step without a follower is idle there.
  *  @param ns  [EK_N_TRACE_ACTIVITIES], nanoseconds
  *  @return how many steps; 0: not known, and `ns` untouched. O(steps). */
 int ek_trace_rank_anatomy(const ek_trace_rank *rank, double *ns);
@@ -1005,10 +1007,10 @@ enum { EK_TRACE_STEP_WORDS = 200 };
 const char *ek_trace_step_words(const ek_trace_run *run, const ek_trace_step_time *time, char *text, size_t room);
 
 /**
- * Is every name of layers that `options` gives (head, body, tail) that of a layer of the run? A name that is not would
- * be left out of the times. A run without layers at all, of which no body is named, has none to miss.
+ * Does every name of layers in `options` (head, body, tail) belong to a layer of the run? Otherwise the times would
+ * lack that layer. A run without any layers, with no body named, passes.
  *
- * @param path   [n_paths] what the run was read from; read once more for the names to offer, when one is missing
+ * @param path   [n_paths] paths of the run; read once more for suggested names, when one is missing
  * @param role   out: of the first name that is missing; untouched on success
  * @param index  out: its place in the options' list; likewise
  * @return EK_OK; EK_ERR_INPUT with the nearest names of the traces; as ek_trace_run_read(). O(names x layers), and
@@ -1018,10 +1020,10 @@ ek_status ek_trace_check_names(const ek_trace_run *run, const char *const *path,
                                const ek_trace_options *options, ek_trace_role *role, int *index, ek_error *err);
 
 /**
- * The model that the layers of a run's ranks amount to: times per layer (milliseconds, medians over micro-batches and
- * ranks), with the measured backward and, where the run recomputes, the measured recomputation per kind. What was not
- * measured is filled from the coefficients of docs/models.md and named in `notes`. Memory is not in a trace: the
- * layers carry none, and a layer file written from them asks for it.
+ * The model of the layers of a run's ranks: times per layer (milliseconds, medians over micro-batches and ranks), with
+ * the measured backward and, where the run recomputes, the measured recomputation per kind. Values that were not
+ * measured are filled from the coefficients of docs/models.md and named in `notes`. A trace has no memory: the layers
+ * have none, and a layer file written from them has placeholders for it.
  *
  * @param notes  sentences, each ended by a line break, the last on memory; owned by the caller (free); untouched on
  *               failure

@@ -1,5 +1,5 @@
-/* evenkeel/types.h - the names of the library's types, for headers that only point to them, and the few constants that
- * most of them need. A change of one type then rebuilds what uses it. */
+/* evenkeel/types.h - declares the library's types, for headers that only point to them, and the few constants that most
+ * headers need. A change of one type then rebuilds only its users. */
 #ifndef EVENKEEL_TYPES_H
 #define EVENKEEL_TYPES_H
 
@@ -10,7 +10,7 @@ EK_BEGIN_DECLS
 /** Bytes of a name, its end included. */
 enum { EK_NAME_SIZE = 64 };
 
-/** What of a layer is recomputed in the backward pass. The framework's three lists express the last four. */
+/** The recomputed part of a layer in the backward pass. The framework's three lists express the last four. */
 typedef enum ek_recompute {
     EK_RECOMPUTE_NONE,
     EK_RECOMPUTE_SELECT, /**< selected operators */

@@ -1,9 +1,9 @@
-/* evenkeel/uniform.h - a schedule by itself: equal stages of given times, no model.
+/* evenkeel/uniform.h - simulates a schedule without a model: equal stages of given times.
  *
  * For comparing schedules before there is a profile, and for checking them against published figures. Memory is counted
  * in activations of one micro-batch on one whole stage.
  *
- * Unless stated otherwise, functions take O(1), those that clear or free O(what they free), and may be called from
+ * Unless stated otherwise, functions take O(1), those that clear or free O(size of the object), and may be called from
  * several threads at once, on the same objects where these are const. */
 #ifndef EVENKEEL_UNIFORM_H
 #define EVENKEEL_UNIFORM_H
@@ -39,7 +39,7 @@ typedef struct ek_uniform_run {
     ek_uniform times;
     double activation_limit; /**< in micro-batches of a whole stage; 0: none was given and the schedule has none */
     bool limit_given;
-    ek_layers layers; /**< one layer a chunk, whose memory is 1/v */
+    ek_layers layers; /**< one layer a chunk, with memory 1/v */
     ek_plan plan;
     ek_timeline timeline; /**< its peak_mb in micro-batches of a whole stage */
     double bubble_share;  /**< 1 - work / (p step), work = the time of all blocks */
@@ -56,8 +56,8 @@ typedef struct ek_uniform_run {
  *
  * @param comm   NULL for none; borrowed by out->timeline
  * @param limit  live activations a stage may hold, in micro-batches of a whole stage; 0: the schedule's own. Binds a
- *               schedule that makes its order for a limit; the others run as they are, and `peak` says whether they
- *               keep it
+ *               schedule that makes its order for a limit; the others run unchanged, and `peak` shows whether they keep
+ *               it
  * @param out    ek_uniform_run_clear() frees it; untouched on failure
  * @return EK_OK; EK_ERR_INPUT for a shape the schedule is not defined for, times, shares and limits out of range, or a
  *         limit without an order; EK_ERR_MEMORY.
@@ -69,7 +69,7 @@ ek_status ek_uniform_simulate(const ek_schedule *schedule, const ek_shape *shape
 /** Is a limit given and exceeded, beyond rounding? */
 bool ek_uniform_over_limit(const ek_uniform_run *run);
 
-/** Free what `run` holds and zero it. Accepts a zeroed struct. */
+/** Free the contents of `run` and zero it. Accepts a zeroed struct. */
 void ek_uniform_run_clear(ek_uniform_run *run);
 
 EK_END_DECLS

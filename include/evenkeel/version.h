@@ -1,4 +1,4 @@
-/* evenkeel/version.h - the version of these headers, and that of the library that a program runs with. */
+/* evenkeel/version.h - the version of these headers, and that of the library at run time. */
 #ifndef EVENKEEL_VERSION_H
 #define EVENKEEL_VERSION_H
 

@@ -1,11 +1,11 @@
-/* evenkeel/view.h - what there is of plans, runs and predictions, as one page for a browser.
+/* evenkeel/view.h - writes plans, runs and predictions as one page for a browser.
  *
  * A page is one HTML file: the viewer (web/), and a document with everything it shows (docs/view-json.md). It needs no
- * network and opens from a file. What a run of the page is made from is given by pointers, each of which may be NULL; a
- * part that the page can show is one file src/view/run_NAME.c and one line in EK__VIEW_PART_LIST. Writers only print:
- * every figure is computed before.
+ * network and opens from a file. The data of a run of the page are given by pointers, each of which may be NULL; a part
+ * that the page can show is one file src/view/run_NAME.c and one line in EK__VIEW_PART_LIST. Writers only print: every
+ * figure is computed before.
  *
- * Unless stated otherwise, functions take O(1), those that clear or free O(what they free), and may be called from
+ * Unless stated otherwise, functions take O(1), those that clear or free O(size of the object), and may be called from
  * several threads at once, on the same objects where these are const. */
 #ifndef EVENKEEL_VIEW_H
 #define EVENKEEL_VIEW_H
@@ -26,7 +26,7 @@ typedef struct ek_view_step {
     const ek_memory_course *memory; /**< ek_memory_course_of() it; NULL: none is shown */
 } ek_view_step;
 
-/** What the page shows under one name. All borrowed; NULL for what there is not. */
+/** Data that the page shows under one name. All borrowed; NULL for missing parts. */
 typedef struct ek_view_run {
     const char *note;       /**< a sentence that is shown with the run's; NULL: none */
     const char *name;       /**< "result", "rank0_ascend_pt": of its tab and in addresses */
@@ -47,40 +47,39 @@ typedef struct ek_view {
     const char *title; /**< of the page */
     const char *lang;  /**< that the page begins in, "en" or "zh"; NULL: English. The reader may change it */
     int n_runs;
-    const ek_view_run
-        *run; /**< [n_runs], at least 1; the first is shown first, the second is what it is compared with */
-    /** The page asks the server that it came from for events, details and searches: timelines are not in the
-     *  document. */
+    const ek_view_run *run; /**< [n_runs], at least 1; the first is shown first, compared with the second */
+    /** The page requests events, details and searches from its server: timelines are not in the document. */
     bool served;
 } ek_view;
 
 /** Bytes of events' texts that a page may hold; larger traces are served. */
 enum { EK_VIEW_MAX_TRACE_BYTES = 96 << 20 };
 
-/** The runs of a page about layouts: the layouts, and a run of its own for each of the best plans and for the job's
- *  own layout. */
+/** The runs of a page about layouts: the layouts, and one run for each of the best plans and for the job's own
+ *  layout. */
 typedef struct ek_layout_view {
     int n_runs;
     ek_view_run *run; /**< [n_runs] the layouts first, then the plans by step, then today's */
     struct ek_layout_view_plan *plan;
 } ek_layout_view;
 
-/** Blocks of all timelines of such a page together; plans behind have none. */
+/** Most blocks of all timelines of such a page; further plans have no timeline. */
 enum { EK_VIEW_MOST_BLOCKS = 400000 };
 
 /**
- * What a page about layouts shows: the step of every plan run once more, block by block, for its timeline.
+ * Make the contents of a page about layouts: the step of every plan is run once more, block by block, for its timeline.
  *
  * @param result  borrowed
  * @param out     ek_layout_view_clear() frees it; untouched on failure
  * @return as ek_cost_step_run() and ek_memory_course_of(). O(blocks of the plans).
  */
 ek_status ek_layout_view_of(const ek_layout_result *result, ek_layout_view *out, ek_error *err);
-/** Free what it holds and zero it. Accepts a zeroed struct. */
+/** Free its contents and zero it. Accepts a zeroed struct. */
 void ek_layout_view_clear(ek_layout_view *view);
 
 /**
- * The viewer without a document, whose page asks for `document` beside it: what a server answers first. Static.
+ * The viewer without a document; its page requests `document` from the same address. The first answer of a server.
+ * Static.
  *
  * @param size  out: its bytes
  */

@@ -1,4 +1,4 @@
-/* evenkeel/write.h - every result in every format that it has, through one function:
+/* evenkeel/write.h - writes every result in each of its formats with one function:
  *
  *     ek_write(ek_output_of_memory(&report), "json", stdout, &err);
  *
@@ -20,8 +20,8 @@ EK_BEGIN_DECLS
 /** Kinds of results: constant, name, and the type that is written. Formats of each, in src/write/write.c:
  *
  *  balance        text, yaml, json, svg (a case, or all side by side), chrome (the simulated timeline of a case), plot
- *                 (the drawings of the text alone)
- *  schedules      text, json; of nothing (NULL): the schedules there are
+ *                 (only the drawings of the text)
+ *  schedules      text, json; of nothing (NULL): all schedules
  *  sweep          text, json, svg
  *  uniform        text, json
  *  quick          text, json
@@ -39,7 +39,7 @@ EK_BEGIN_DECLS
  *  layout         text, json, csv, svg
  *  layout_sweep   text, json, csv
  *  metrics        text, json, openmetrics
- *  devices        text, json; of nothing (NULL): the devices there are
+ *  devices        text, json; of nothing (NULL): all devices
  *  trace          text, json, jsonl (a line a rank), csv (a table), svg, sqlite
  *  page           html, json (the page's document) */
 #define EK_OUTPUT_LIST(X)                                                                                              \
@@ -82,7 +82,7 @@ typedef struct ek_output {
     bool brief;     /**< lint, text: findings without the lines around them */
 } ek_output;
 
-/** `ek_output ek_output_of_memory(const ek_memory_report *of)` and so on: a result as what ek_write() takes. */
+/** `ek_output ek_output_of_memory(const ek_memory_report *of)` and so on: a result as input of ek_write(). */
 #define EK_OUTPUT_OF(constant, name, type)                                                                             \
     static inline ek_output ek_output_of_##name(const type *of)                                                        \
     {                                                                                                                  \
@@ -94,7 +94,7 @@ typedef struct ek_output {
 EK_OUTPUT_LIST(EK_OUTPUT_OF)
 #undef EK_OUTPUT_OF
 
-/** Is there such a format of the kind? O(formats). */
+/** Does the kind have this format? O(formats). */
 bool ek_can_write(ek_output_kind kind, const char *format);
 
 /**
@@ -111,16 +111,16 @@ ek_status ek_write(ek_output output, const char *format, FILE *out, ek_error *er
 /**
  * Write a result into memory: the bytes that ek_write() gives a file.
  *
- * @param text  out: NUL behind its end, for free(); untouched on failure
- * @param size  out: bytes without that NUL; formats that are no text have NULs of their own. May be NULL
+ * @param text  out: with a terminating NUL, for free(); untouched on failure
+ * @param size  out: bytes without that NUL; binary formats contain NULs. May be NULL
  * @return as ek_write(). O(output).
  */
 ek_status ek_write_text(ek_output output, const char *format, char **text, size_t *size, ek_error *err);
 
-/** Name of the JSON Schema of a kind's JSON, by which it is installed as DATADIR/evenkeel/schemas/NAME.json.
+/** Name of the JSON Schema of a kind's JSON, installed as DATADIR/evenkeel/schemas/NAME.json.
  *
- * @param format  "json"; of traces also "jsonl", whose schema is of a line; of plans "chrome"
- * @return NULL where the kind has no such format, or one that is no JSON. O(kinds). */
+ * @param format  "json"; of traces also "jsonl", with the schema of one line; of plans "chrome"
+ * @return NULL where the kind has no such format, or one that is not JSON. O(kinds). */
 const char *ek_schema_name(ek_output_kind kind, const char *format);
 
 /**

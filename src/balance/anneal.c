@@ -1,10 +1,10 @@
-/* Simulated annealing (Kirkpatrick et al. 1983) judged by the simulated step itself. Chains run eight abreast, one per
- * vector lane, so that one walk over the schedule's blocks judges eight moves; batches of eight run on all threads. A
- * first round starts hot and finds the basins, a second one starts warm from the best of the first. Every state visited
- * keeps to the memory limit: after each move the recomputation of a bank (a stage's chunks, or what a stage and its
- * mirror share) is refitted to its room.
+/* Searches plans by simulated annealing (Kirkpatrick et al. 1983) with the simulated step as its objective. Eight
+ * chains run side by side, one per vector lane, so that one pass over the schedule's blocks evaluates eight moves;
+ * batches of eight run on all threads. A first round starts hot and finds the basins, a second one starts warm from the
+ * best of the first. Every visited state is within the memory limit: after each move the recomputation of a bank (a
+ * stage's chunks, or those of a stage and its mirror) is adapted to its room.
  *
- * Chains depend on the seed and their batch alone, so the answer is the same for any number of threads. */
+ * Chains depend only on the seed and their batch, so the answer is the same for any number of threads. */
 #include <assert.h>
 #include <limits.h>
 #include <math.h>
@@ -25,7 +25,7 @@ enum {
     MIN_STEPS_PER_CELL = 100,
     MAX_BATCHES = 8,
     MOST_TRIES = 64,
-    AGREEMENT = 8, /* one chain in so many at the same best: there is nothing left for a second round */
+    AGREEMENT = 8, /* one chain in this many at the same best: no second round is needed */
 };
 #define WORK_BUDGET 1.2e10 /* blocks x lanes of the first round */
 #define HOT         0.02   /* of the step time */
@@ -34,12 +34,12 @@ enum {
 #define PLAN_SHARE  0.6 /* of the time limit: the rest is for showing how good the plan is */
 #define FIRST_SHARE 0.7 /* of the time that is left, when the clock sets the pace */
 
-/* What a move changed, to take it back. */
+/* Changes of a move, for undoing it. */
 typedef struct undo {
     int n;
     uint64_t move;     /* number of the move, never 0 */
     uint64_t *cell_of; /* [n_cells] last move that touched the cell */
-    int *cell;         /* [n_cells] touched, and what they were */
+    int *cell;         /* [n_cells] changed cells, and their former values */
     int *option;
     const ek__chunk **chunk;
     int n_banks;
@@ -139,7 +139,7 @@ static void change_option(const ek__problem *problem, chain *c, const ek__bank *
         slack[k] += bank->live[k * problem->n_held + column] * (before - activation(c, cell));
 }
 
-/* The activation a chunk must shed (negative: may gain) for every live vector to fit, by itself. */
+/* The activation that a single chunk must lose (negative: may gain) for every live vector to fit. */
 static double chunk_need(const ek__problem *problem, const ek__bank *bank, int column, const double *slack)
 {
     const double *live = bank->live + column;
@@ -371,7 +371,7 @@ static void start_chains(batch *b)
     }
 }
 
-/* One step of every chain: move, judge the eight moves together, keep or take back. */
+/* One step of every chain: move, evaluate the eight moves together, accept or undo. */
 static void step_chains(batch *b, double temperature)
 {
     const ek__problem *problem = b->search->problem;
@@ -411,7 +411,7 @@ static void run_batch(batch *b)
 {
     ek__search *search = b->search;
     double blocks = (double)ek_order_n_blocks(search->problem->order) * EK__LANES;
-    long look = blocks > 1e6 ? 1 : 64; /* steps between looks at the temperature */
+    long look = blocks > 1e6 ? 1 : 64; /* steps between updates of the temperature */
     double from = ek__now(), window = b->share * (plan_end(search) - from);
     assert(b->n_steps > 0 && b->share >= 0 && b->share <= 1);
     assert(b->cold > 0 && b->cold <= b->hot); /* it cools */
@@ -495,7 +495,7 @@ static void *work(void *user)
     return NULL;
 }
 
-/* Run the batches on the search's threads; a thread that cannot be had leaves its share to the others. */
+/* Run the batches on the search's threads; if a thread cannot be started, the others take its share. */
 static void run_round(ek__search *search, batch *batches, int n)
 {
     round_of_batches r = {.batches = batches, .n = n};
@@ -517,14 +517,14 @@ static int by_time(const void *a, const void *b)
     return x->at - y->at;
 }
 
-/* How much of everything to do. */
+/* The numbers of steps and chains. */
 typedef struct budget {
     int first_batches, second_batches;
     long n_steps;
     bool by_clock; /* the time limit is too short for all of it: one batch a thread, cooled by the clock */
 } budget;
 
-/* Seconds of one step of a batch, measured; moving costs about as much as judging. */
+/* Seconds of one step of a batch, measured; moving costs about as much as evaluating. */
 static double step_seconds(const ek__problem *problem, batch *b)
 {
     double times[EK__LANES], begin = ek__now(), seconds;

@@ -1,7 +1,7 @@
-/* Schedules whose order is made for given times and memory (ek_schedule.arrange) need a plan before there is an order,
- * and an order before there is a plan. So the two take turns: balance under the order of an even split, make the order
- * anew for the plan found, balance under that, and so on while the step gets shorter. Each turn is exact about the
- * order it has; that the alternation finds the best pair is not promised. */
+/* Balances schedules that make their order for given times and memory (ek_schedule.arrange). Plan and order depend on
+ * each other, so they are computed in turns: balance under the order of an even split, make the order for the plan
+ * found, balance under that, and so on while the step gets shorter. Each turn is exact for its order; the alternation
+ * need not find the best pair. */
 #include <assert.h>
 #include <math.h>
 #include <stdlib.h>
@@ -15,7 +15,7 @@ enum { MAX_TURNS = 4 };
 
 static const double LIMIT_TOLERANCE = 1e-9; /* relative: a peak is a sum of many terms */
 
-/* Which plan a schedule is arranged for, apart from the plan itself. */
+/* Inputs of a schedule's arrangement, without the plan. */
 typedef struct pipeline {
     const ek_layers *layers;
     const ek_schedule *schedule;
@@ -63,7 +63,7 @@ static ek_status make_order(const pipeline *on, const ek_profile *profile, ek_or
 }
 
 /* The order made for one plan's times, of a schedule that arranges its blocks by them. A stage's activations are
- * counted in micro-batches of its own chunks together, so that a limit means the same on every stage. */
+ * counted in micro-batches of all its chunks, so that a limit has the same meaning on every stage. */
 static ek_status arrange_for(const pipeline *on, const ek_plan *plan, ek_order **order, ek_error *err)
 {
     const ek_balance_options *options = on->options;
@@ -203,7 +203,7 @@ static double time_of_turn(const pipeline *on, int turn, double begin)
     return fmax(turn + 1 < MAX_TURNS ? left / 2 : left, 1e-3); /* the first turn always runs */
 }
 
-/* An answer as it is under the order made for it; what is proved under one order is not so under all. */
+/* An answer under the order made for it; a proof under one order is not valid for all orders. */
 static void settle(ek_balance_result *out, double step_time, double bound)
 {
     out->step_time = step_time;
@@ -236,7 +236,7 @@ static ek_status alternate(const pipeline *on, const ek_order *even, double begi
             return EK_OK;
         }
         ek_order *made = NULL;
-        trial with_made = {result.step_time, turn == 0}; /* where time is over: under the order that it has */
+        trial with_made = {result.step_time, turn == 0}; /* where time is over: under its current order */
         status = order_of(on, &result.plan, even, &made, &with_made, err);
         if (status == EK_ERR_STOPPED) {
             result.status = EK_BALANCE_TIME_LIMIT;
@@ -260,7 +260,7 @@ static ek_status alternate(const pipeline *on, const ek_order *even, double begi
     return EK_OK;
 }
 
-/* The order of the even split and the answer, in turns. The former gets half of the time at most. */
+/* Alternate between the order of the even split and the answer. The former gets half of the time at most. */
 static ek_status balance_in_turns(const pipeline *on, double begin, ek_order **order, ek_balance_result *out,
                                   ek_error *err)
 {

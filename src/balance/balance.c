@@ -1,5 +1,5 @@
-/* The balancer's frame: a feasible start or the reason why there is none, a solver on its own thread, and the caller's
- * thread as the clock that reports progress and ends the search in time. */
+/* Runs a search: finds a feasible start or the reason why there is none, runs a solver on its own thread, and reports
+ * progress and ends the search in time from the caller's thread. */
 #include "evenkeel/layers.h"
 
 #include <assert.h>
@@ -13,7 +13,7 @@
 #include "base/error.h"
 #include "base/threads.h"
 
-#define TICK   0.02  /* seconds between looks at the clock */
+#define TICK   0.02  /* seconds between checks of the clock */
 #define REPORT 0.125 /* seconds between progress reports */
 
 const char *const ek__balance_status_name[4] = {"optimal", "feasible", "time_limit", "infeasible"};
@@ -204,7 +204,7 @@ ek_status ek__balance_options_check(const ek_balance_options *options, int n_sta
     return status ? status : ek__comm_check(&options->comm, n_stages, err);
 }
 
-/* What some solvers do under some orders only. */
+/* Restrictions of some solvers to some orders. */
 static ek_status check_solver(const ek_balance_options *options, const ek_order *order, ek_error *err)
 {
     bool anneals = find_solver(options->solver) == &ek__solver_anneal;
@@ -219,7 +219,7 @@ static ek_status check_solver(const ek_balance_options *options, const ek_order 
     return EK_OK;
 }
 
-/* No plan fits: say what would. `state` is a plan that fits `limit`, which is above the problem's. */
+/* No plan fits: report the limit that would. `state` is a plan that fits `limit`, which is above the problem's. */
 static ek_status explain(const ek__problem *problem, const double *stage_mb, const ek__state *state, double limit,
                          bool exact, ek_balance_result *out, ek_error *err)
 {
@@ -284,7 +284,7 @@ static ek_status search_from(const ek__problem *problem, const ek_balance_option
     return ek__state_to_plan(problem, &search.best, &out->plan, err);
 }
 
-/* The search from a start that fits, or why there is none. */
+/* The search from a feasible start, or the reason why there is none. */
 static ek_status solve(const ek__problem *problem, const ek_balance_options *options, double begin,
                        ek_balance_result *out, ek_error *err)
 {
@@ -321,7 +321,7 @@ ek_status ek_balance(const ek_layers *layers, const ek_order *order, const ek_ba
     ek__watch_begin(&watch, options->interrupt, begin + options->time_limit);
     status = solve(&problem, options, begin, &result, err);
     ek__watch_end(&watch);
-    if (problem.reserve_mb > 0) /* what fits is known of the limits less the reserve */
+    if (problem.reserve_mb > 0) /* plans were tested against the limits less the reserve */
         result.smallest_limit_exact = false;
     result.seconds = ek__now() - begin;
     ek__problem_clear(&problem);

@@ -1,7 +1,7 @@
-/* Lower bounds from paths that every plan has. The mean bound is a sum; the stage-by-stage bound is a shortest path
- * over (stage, layers placed) with several sums to keep low at once, so it carries the undominated ones along (labels,
- * as in multi-criteria shortest paths, Martins 1984). Whole layers make it strong: an average over stages would not see
- * that some stage must hold one layer more. */
+/* Computes lower bounds from paths that every plan has. The mean bound is a sum; the stage-by-stage bound is a shortest
+ * path over (stage, layers placed) that minimises several sums at once, so it keeps the undominated sums (labels, as in
+ * multi-criteria shortest paths, Martins 1984). Whole layers make it strong: an average over stages ignores that some
+ * stage must have one layer more. */
 #include "balance/bound.h"
 
 #include <assert.h>
@@ -17,7 +17,7 @@ enum { MOST_USES = 3, MOST_PARTIAL = 1 << 21, MOST_COMPARED = 3000 };
 
 /* ---- paths ---- */
 
-/* Length of one path: how often each chunk's blocks count, by kind and cell, and the transfers on it. */
+/* Length of one path: the count of each chunk's blocks, by kind and cell, and the transfers on it. */
 typedef struct path {
     double *weight; /* [n_kinds][n_cells] */
     double transfers;
@@ -138,7 +138,7 @@ static double least_sum(const ek__problem *problem, const double *weight)
     return sum;
 }
 
-/* What holds for every order of the stage's blocks: the way to its first position, and all its work; or the work of its
+/* A bound for every order of the stage's blocks: the way to its first position, and all its work; or the work of its
  * chains, to their end. */
 static void any_order(const ek__problem *problem, int stage, bool drained, path *p)
 {
@@ -156,7 +156,7 @@ static void any_order(const ek__problem *problem, int stage, bool drained, path 
             first = place;
     }
     assert(first < order->n_cells);               /* a forward is the first of its chain's blocks on a stage */
-    for (int place = 0; place < first; place++) { /* durations alone: which micro-batch comes first is open */
+    for (int place = 0; place < first; place++) { /* only durations: the first micro-batch is not known */
         p->weight[chain_slot(order, place)] += order->scale ? 0 : 1;
         p->weight[chain_slot(order, 2 * order->n_cells - 1 - place)] += order->scale || !drained ? 0 : 1;
     }
@@ -201,7 +201,8 @@ double ek__bound_mean(const ek__problem *problem)
 
 enum { K = EK__MOST_FAMILIES };
 
-/* What a stage adds to the paths of each family: when the path's own stage comes after it, before it, or is it. */
+/* Terms that a stage adds to the paths of each family: when the path's own stage comes after it, before it, or is
+ * it. */
 typedef struct parts {
     double before[K], after[K], own[K];
 } parts;
@@ -213,8 +214,8 @@ typedef struct column {
     int from; /* v > 1: index of the last row's choice; v = 1: the chunk's option */
 } column;
 
-/* One choice for the first rows of a stage's chunks. A use is what a live vector holds; of many live vectors the three
- * that weigh most are looked at, which can only lower the bound. */
+/* One choice for the first rows of a stage's chunks. A use is the memory of a live vector; of many live vectors only
+ * the three heaviest are checked, which can only lower the bound. */
 typedef struct partial {
     parts add;
     double use[MOST_USES];
@@ -235,8 +236,8 @@ typedef struct columns {
     partials *row; /* [n_chunks] */
 } columns;
 
-/* A partial plan of the stages from some stage on: for each family what the stages so far add to a path whose own stage
- * is still to come, and the longest path whose own stage is among them. */
+/* A partial plan of the stages from some stage on: for each family the sum that the stages so far add to a path with
+ * its own stage still to come, and the longest path with its own stage among them. */
 typedef struct label {
     double after[K], longest[K];
     int parent; /* label of the stage after */
@@ -267,13 +268,13 @@ typedef struct table {
     double least_backward; /* of one layer, whole */
     columns *columns;      /* [n_stages] for one body kind and v > 1, else NULL */
     column *lone;          /* [n_stages][n_layers + 1] for one body kind and v = 1, else NULL; `from` < 0 for none */
-    /* [n_stages + 1][n_layers + 1][n_families] of the stages before s holding so many layers: the least they add to a
-     * path whose own stage comes later, and the least longest path whose own stage is among them. */
+    /* [n_stages + 1][n_layers + 1][n_families] of the stages before s holding so many layers: the least sum they add to
+     * a path with its own stage later, and the least longest path with its own stage among them. */
     double *least_before, *least_longest;
     labels *labels; /* [n_stages + 1] */
     label *candidate;
     size_t n_candidates, candidate_capacity;
-    bool too_many; /* columns of a stage, or no time for them: given up */
+    bool too_many; /* too many columns of a stage, or no time for them: the search gives up */
 } table;
 
 bool ek__bound_stages_applies(const ek__problem *problem)
@@ -322,7 +323,7 @@ static long find_block(const ek_order *order, int stage, int kind, int chunk, bo
     return -1;
 }
 
-/* Weights of a family's paths. A stage adds the same to all paths whose own stage comes after it, or before it. */
+/* Weights of a family's paths. A stage adds the same to all paths with their own stage after it, or before it. */
 static void weigh_family(const table *t, const ek__path_family *f, weights *w, path *whole)
 {
     const ek__problem *problem = t->problem;
@@ -544,7 +545,7 @@ static ek_status stage_columns(table *t, int stage, columns *out, ek_error *err)
     return EK_OK;
 }
 
-/* Columns of n layers of a stage whose first layer is `first`; `*end` when more layers have none either. */
+/* Columns of n layers of a stage from layer `first` on; `*end` when more layers have none either. */
 static int column_range(const table *t, int stage, int first, int n, column *lone, const column **out, bool *end)
 {
     int fixed = t->problem->fixed_layers[stage];
@@ -564,7 +565,7 @@ static int column_range(const table *t, int stage, int first, int n, column *lon
         lone = &t->lone[(size_t)stage * ((size_t)t->problem->n_layers + 1) + (size_t)n];
     *out = lone;
     bool any = t->lone ? lone->from >= 0 : lone_column(t, stage, first, n, lone);
-    if (any) /* what it takes alone rules it out */
+    if (any) /* its own time rules it out */
         for (int k = 0; k < t->n_families; k++)
             any &= lone->add.own[k] < t->pass->upper;
     *end = !any && t->problem->layers->n_body == 1;
@@ -667,7 +668,7 @@ static void merge_candidates(table *t)
     t->n_candidates = kept;
 }
 
-/* Keep the undominated candidates. With one family that is a staircase; with more, each is compared with those kept
+/* Keep the undominated candidates. With one family that is a staircase; with more, each is compared with the kept ones
  * while they are few. */
 static void drop_dominated(table *t)
 {
@@ -757,7 +758,7 @@ static ek_status extend(table *t, int s, const labels *from, labels *to, bool *w
     return EK_OK;
 }
 
-/* The plan behind a label of all stages; where labels were merged, of one of them. */
+/* The plan of a label of all stages; where labels were merged, of one of them. */
 static bool rebuild(const table *t, const label *best, ek__state *state)
 {
     const ek__problem *problem = t->problem;

@@ -1,7 +1,8 @@
-/* Branch and bound over chunks in model order: each node fixes the layers and the recomputation of the next chunk. Its
- * lower bound is the simulated step with every open chunk at the least it can cost, which is valid because the step
- * time only grows with any block's duration; a node is dropped when its fixed chunks alone exceed a stage's memory.
- * Children are bounded eight at a time. It proves small cases; on large ones it stops at its budget without a proof. */
+/* Searches plans by branch and bound over chunks in model order: each node fixes the layers and the recomputation of
+ * the next chunk. Its lower bound is the simulated step with every open chunk at its least cost, which is valid because
+ * the step time only grows with any block's duration; a node is dropped when its fixed chunks already exceed a stage's
+ * memory. Children are bounded eight at a time. It proves small cases; on large ones it stops at its budget without a
+ * proof. */
 #include <assert.h>
 #include <math.h>
 #include <stdlib.h>
@@ -39,7 +40,7 @@ static double *used_of(tree *t, int bank)
     return t->used + (size_t)bank * (size_t)t->problem->most_live;
 }
 
-/* Does the chunk fit beside what is fixed, on every stage that holds it? */
+/* Does the chunk fit together with the fixed ones, on every stage that holds it? */
 static bool fits(tree *t, int cell, const ek__chunk *chunk, int option)
 {
     const ek__problem *problem = t->problem;
@@ -54,7 +55,7 @@ static bool fits(tree *t, int cell, const ek__chunk *chunk, int option)
     return true;
 }
 
-/* Add a chunk to what its bank holds, or take it off: `sign` 1 or -1. */
+/* Add a chunk to the memory of its bank, or remove it: `sign` 1 or -1. */
 static void add_use(tree *t, int cell, const ek__chunk *chunk, int option, int sign)
 {
     const ek__problem *problem = t->problem;
@@ -131,7 +132,7 @@ static void explore(tree *t, int position, int placed)
     double blocks = (double)ek_order_n_blocks(problem->order);
     for (int layers = least; layers <= most; layers++) {
         if (ek__proof_over(t->search) || t->work + n * blocks > t->budget) {
-            t->cut = true; /* bounding these children alone would take more than is left */
+            t->cut = true; /* bounding these children would exceed the remaining budget */
             goto done;
         }
         const ek__chunk *chunk = ek__chunk_get(problem, placed, layers);
@@ -187,7 +188,7 @@ done:
 static void open_all(tree *t)
 {
     const ek__problem *problem = t->problem;
-    /* Each kind of block at its own least: with the backward split, input gradient and weight gradient apart. */
+    /* Each kind of block at its own least: with the backward split, input gradient and weight gradient separately. */
     double forward = INFINITY, backward = INFINITY, weight = INFINITY;
     bool splits = problem->order->n_kinds > 2;
     for (int b = 0; b < problem->layers->n_body; b++) {

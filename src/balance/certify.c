@@ -1,9 +1,8 @@
-/* How good the answer is: raises the lower bound until the gap is small enough, the time is over, or nothing more is to
- * be had.
+/* Raises the lower bound of an answer until the gap is small enough, the time is over, or no method improves it.
  *
- * One chunk a stage: the method for 1F1B (label_setting.c), or the stage-by-stage bound (bound.c); the plan behind the
- * bound is simulated, and where both agree it is optimal. What that leaves open, and several chunks: branch and cut
- * (tree.c), or layers in fractions (lp_relaxation.c). */
+ * One chunk a stage: the method for 1F1B (label_setting.c), or the stage-by-stage bound (bound.c); the plan of the
+ * bound is simulated, and where both agree it is optimal. Remaining gaps, and several chunks: branch and cut (tree.c),
+ * or layers in fractions (lp_relaxation.c). */
 #include <assert.h>
 #include <math.h>
 #include <stdlib.h>
@@ -17,7 +16,7 @@
 #define MOST_LABELS 2000000
 #define FEW_LABELS  50000 /* of three families: beyond, branch and cut is faster */
 #define PASS_SHARE  0.5   /* of the time limit, for the passes of one chunk a stage; */
-#define LONE_SHARE  0.25  /* of the time limit, for branch and cut before a plan is sought otherwise, */
+#define LONE_SHARE  0.25  /* of the time limit, for branch and cut before another search for a plan, */
 #define LONE_MOST   3.0   /* but no more seconds than that */
 #define GRID        2e-4  /* of the step */
 #define COARSE_GRID 5e-4
@@ -34,7 +33,7 @@ typedef struct lone {
 static ek_status certify_quickly(ek__search *search, ek_error *err)
 {
     int last = search->problem->n_chunks - 1;
-    assert(last >= 1); /* one chunk a stage has a method of its own */
+    assert(last >= 1); /* one chunk a stage has its own method */
     double best = atomic_load(&search->best_time);
     ek__bound_pass pass = {.n_families = 1,
                            .family = {{EK_BACKWARD, last, EK_FORWARD, last}},
@@ -48,7 +47,7 @@ static ek_status certify_quickly(ek__search *search, ek_error *err)
     return status;
 }
 
-/* One chunk a stage: what was found and shown. */
+/* One chunk a stage: record the plan and the bound. */
 static void lone_offer(ek__search *search, double bound, bool found, const lone *l)
 {
     if (found)
@@ -98,7 +97,7 @@ static ek_status lone_passes(ek__search *search, int n_families, double growth, 
     return status;
 }
 
-/* Can the choices of stages be listed? With a reserve kept free, what does not fit beside it may fit after all. */
+/* Can the choices of stages be listed? With a reserve kept free, a choice that exceeds the rest may still fit. */
 static bool listed(const ek__problem *problem)
 {
     return problem->layers->n_body == 1 && problem->order->n_ways == 1 && !problem->order->schedule->arrange &&

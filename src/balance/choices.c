@@ -1,5 +1,5 @@
-/* Enumerating a stage's choices: first the layers of its chunks, then how each is recomputed; the last chunk takes its
- * cheapest way that still fits, since any other is dominated. */
+/* Enumerates a stage's choices: first the layers of its chunks, then the recomputation of each; the last chunk takes
+ * its cheapest way that still fits, since any other is dominated. */
 #include "balance/choices.h"
 
 #include <assert.h>
@@ -106,7 +106,7 @@ static bool give_up(const listing *l)
     return l->status || l->left < 0 || ek__proof_over(l->search);
 }
 
-/* Hold chunk i at its option beside the chunks before it. */
+/* Add chunk i with its option to the chunks before it. */
 static bool hold(listing *l, int i)
 {
     const ek__problem *problem = l->all->problem;
@@ -145,7 +145,7 @@ static void choose_options(listing *l, int i, double own)
     }
 }
 
-/* Layers of chunk i and those after it. `own` is a lower bound of the path with what is placed. */
+/* Layers of chunk i and those after it. `own` is a lower bound of the path with the chunks placed so far. */
 static void choose_layers(listing *l, int i, int placed, double own)
 {
     const ek__problem *problem = l->all->problem;

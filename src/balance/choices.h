@@ -1,4 +1,4 @@
-/* balance/choices.h - every choice a stage has for its chunks, and the game of planner against path. Library-internal.
+/* balance/choices.h - lists every choice of a stage for its chunks. Library-internal.
  */
 #ifndef EK_BALANCE_CHOICES_H
 #define EK_BALANCE_CHOICES_H
@@ -22,8 +22,8 @@ typedef struct ek__choices {
 
 /**
  * List them all, of one body kind and an order that runs micro-batches one way and does not depend on times.
- * @param upper  choices of which some path is that long are left out
- * @param most   give up beyond so many choices of all stages together; above 0
+ * @param upper  choices with a path that is this long are left out
+ * @param most   give up beyond this number of choices of all stages together; above 0
  * @param whole  out: false when given up, or when a chunk had more ways to recompute than are listed
  * @return EK_OK, EK_ERR_MEMORY
  */

@@ -1,6 +1,6 @@
-/* Every plan, one after the other: all layer counts and all undominated ways to recompute them, each simulated alone.
- * It knows no bound but memory, so that it can be the judge of solvers that do. For small cases only: it says
- * beforehand how many plans there are, and refuses when they are too many. */
+/* Simulates every plan, one after the other: all layer counts and all undominated ways to recompute them. It uses no
+ * bound except memory, so that it can be the oracle of solvers that do. For small cases only: it counts the plans
+ * first, and refuses when they are too many. */
 #include <assert.h>
 #include <stdlib.h>
 
@@ -76,7 +76,7 @@ static void place(walk *w, int q, int placed)
 /* Plans when memory rules none out; at least that many when it is above MOST_PLANS. */
 static ek_status count_plans(const ek__problem *problem, double *n_plans, ek_error *err)
 {
-    /* Layers beyond the least, over all chunks: the ways to spread them alone may be too many. */
+    /* Layers beyond the least, over all chunks: the ways to spread them may already be too many. */
     int spare = problem->n_layers - problem->n_cells * problem->min_layers;
     assert(spare >= 0);
     *n_plans = 1;

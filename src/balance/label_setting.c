@@ -1,16 +1,16 @@
-/* One chunk a stage under 1F1B: the plan whose longest path of a rich family is shortest, stage by stage with whole
- * layers. A stage runs w forwards, then pairs of backward and forward, then w backwards; w does not grow from stage to
- * stage. The longest path through such lists nearly always
+/* Label setting for one chunk a stage under 1F1B: finds the plan with the shortest longest path of a rich family, stage
+ * by stage with whole layers. A stage runs w forwards, then pairs of backward and forward, then w backwards; w does not
+ * grow from stage to stage. The longest path through such lists nearly always
  *
  *   - runs the first forwards of a stage a, as many as a stage d' after it warms up with, and turns there;
  *   - runs the pairs of a stage c, which is not after d' or d;
  *   - turns at a stage d and runs the last backwards, as many as d has, of a stage b before it.
  *
- * Between these it follows one micro-batch, so stages up to c are passed once there and back, those between c and a
- * turn once more for each. The longest such path over all a, b, c, d, d' takes one pass over the stages with a
- * few running maxima; a label holds them for the stages so far, and of labels with as many layers only the undominated
- * are kept (multi-criteria shortest paths, Martins 1984). Where communication takes time, the longest path may turn
- * between neighbours again and again; whoever asks gives such paths, and a label holds a sum for each of them. */
+ * Between these it follows one micro-batch, so stages up to c are passed once in each direction, those between c and a
+ * turn once more for each. The longest such path over all a, b, c, d, d' takes one pass over the stages with a few
+ * running maxima; a label holds them for the stages so far, and of labels with equal layers only the undominated are
+ * kept (multi-criteria shortest paths, Martins 1984). Where communication takes time, the longest path may turn between
+ * neighbours several times; the caller gives such paths, and a label has a sum for each of them. */
 #include "balance/label_setting.h"
 
 #include <assert.h>
@@ -20,7 +20,7 @@
 
 #include "base/error.h"
 
-/* How far the longest path to the stages so far has come. */
+/* State of the longest path through the stages so far. */
 enum {
     PLAIN,    /* each stage once, forward and back: c is still to come */
     OPEN,     /* past c, both turns to come: each stage twice */
@@ -37,7 +37,7 @@ enum { MOST_LABELS = 1000000, MOST_COMPARED = 3000 };
 #define GREAT_GROWTH 1.2   /* of `upper`, pass after pass */
 #define GROWTH       1.02
 
-/* A stage with some layers: its blocks with what communication adds, along its own list and along a chain. */
+/* A stage with some layers: its blocks with communication time, along its own list and along a chain. */
 typedef struct cost {
     double forward, forward_on, backward, backward_on;
     double after;                                /* its last backward */
@@ -51,7 +51,7 @@ typedef struct label {
     double forward, backward; /* the longest so far, along their own lists */
     double down;              /* one micro-batch forward through all stages so far */
     int parent, n;            /* label of the stages before; layers of the last one */
-    double along[];           /* [n_paths] what the stages so far add to each path */
+    double along[];           /* [n_paths] sum of the stages so far for each path */
 } label;
 
 typedef struct labels {
@@ -63,12 +63,12 @@ typedef struct labels {
 typedef struct table {
     const ek__label_stages *in;
     int n_stages;
-    double upper; /* plans that take as long as this do not matter */
+    double upper; /* plans that take at least this long are ignored */
     int *warm_up; /* [n_stages] w, and then [n_stages] the most layers that a plan below `upper` can have there */
     int *most;
-    cost *cost; /* [n_stages][n_layers + 1] where layers are alike, as asked for so far; else NULL */
-    /* [n_stages + 1][n_layers + 1]: what the stages from s on add at least when so many layers are placed before them:
-     * to a path that passes them once, and to one that is still PLAIN. */
+    cost *cost; /* [n_stages][n_layers + 1] where layers are alike, filled on demand; else NULL */
+    /* [n_stages + 1][n_layers + 1]: the least sum of the stages from s on when so many layers are placed before them:
+     * for a path that passes them once, and for one that is still PLAIN. */
     double *least_once, *least_plain;
     double *least_along; /* [n_paths][n_stages + 1][n_layers + 1]: likewise, to each path */
     size_t stride;       /* of labels, bytes */
@@ -92,7 +92,7 @@ static int warm_up_of(const ek_order *order, int stage)
     while (w < m && list[w].kind == EK_FORWARD && (int)list[w].micro_batch == w)
         w++;
     for (int k = w; k < 2 * m; k++) {
-        int i = k - w, paired = 2 * (m - w); /* backward, forward, ..., then backwards alone */
+        int i = k - w, paired = 2 * (m - w); /* backward, forward, ..., then only backwards */
         bool forward = i < paired && i % 2;
         int of = i >= paired ? i - (m - w) : forward ? w + i / 2 : i / 2;
         if (list[k].kind != (forward ? EK_FORWARD : EK_BACKWARD) || (int)list[k].micro_batch != of)
@@ -121,9 +121,9 @@ static bool is_over(const table *t)
     return t->in->over && t->in->over(t->in->user);
 }
 
-/* ---- what a stage costs ---- */
+/* ---- costs of a stage ---- */
 
-/* Put what communication adds to the times of a stage. */
+/* Add communication time to the times of a stage. */
 static void add_delays(const table *t, int stage, cost *out)
 {
     const ek__delays *d = t->in->delays;
@@ -162,7 +162,7 @@ static int pairs(const table *t, int s)
     return t->in->order->shape.n_micro_batches - t->warm_up[s] + 1;
 }
 
-/* What the stage adds to a path that is given, whose communication is apart. */
+/* The term of the stage for a given path, without the path's communication. */
 static double along(const table *t, int path, int s, const cost *c)
 {
     const ek__label_path *of = &t->in->path[path];
@@ -170,7 +170,7 @@ static double along(const table *t, int path, int s, const cost *c)
     return of->forward[s] * c->own_forward + of->backward[s] * c->own_backward + (of->end == s ? c->own_after : 0);
 }
 
-/* What the stage adds at least to a path that passes it once, turning there or not. */
+/* The least term of the stage for a path that passes it once, turning there or not. */
 static double once(const cost *c)
 {
     return fmin(c->forward, c->forward_on) + c->backward_on;
@@ -181,8 +181,8 @@ static double alone(const table *t, int s, const cost *c)
     return pairs(t, s) * (fmin(c->forward, c->forward_on) + fmin(c->backward, c->backward_on));
 }
 
-/* What stage s costs with n layers from `first` on. @return whether it can be part of a plan below `upper`; *end is set
- * where it cannot with more layers either, since these take more of everything. */
+/* The cost of stage s with n layers from `first` on. @return whether it can be part of a plan below `upper`; *end is
+ * set where it cannot with more layers either, since these take more of everything. */
 static bool stage_cost(table *t, int s, int first, int n, cost *out, bool *end)
 {
     int fixed = t->in->fixed_layers ? t->in->fixed_layers[s] : -1;
@@ -249,7 +249,7 @@ static void fill_least(table *t)
 
 /* ---- labels ---- */
 
-/* Put a stage behind a label: how far its paths come. */
+/* Extend a label by a stage: the new lengths of its paths. */
 static void extend(const label *from, const cost *c, int w, int m, label *to)
 {
     double on = c->forward_on + c->backward_on, turn = c->forward + c->backward_on;
@@ -373,7 +373,7 @@ static ek_status add_stage(table *t, int s, ek_error *err)
             for (size_t i = from->first[before]; i < from->first[before + 1]; i++) {
                 const label *before_it = label_at(t, from->label, i);
                 label start = *before_it, *next = t->next;
-                /* The step ends with what follows a last backward, here or on a stage before. */
+                /* The step ends after the work that follows a last backward, here or on an earlier stage. */
                 start.reach[PLAIN] = fmax(start.reach[PLAIN], start.down + c.after);
                 extend(&start, &c, w, m, next);
                 next->parent = (int)i;
@@ -475,7 +475,7 @@ static double least_of_all(const table *t)
     return least;
 }
 
-/* What single stages cost rules much out: great steps until it does no longer. */
+/* The costs of single stages rule many plans out: large steps as long as they do. */
 static double first_bound(table *t, double known, double upper)
 {
     double bound = 0;

@@ -13,17 +13,17 @@ typedef enum ek__label_fit {
     EK__LABEL_NO_MEMORY,
 } ek__label_fit;
 
-/** What a stage takes for one micro-batch with the cheapest recomputation that fits. */
+/** Times of a stage for one micro-batch with the cheapest recomputation that fits. */
 typedef struct ek__label_cost {
     double forward, backward;
-    double after; /**< behind its last backward: the step ends when all stages are through with that */
+    double after; /**< after its last backward: the step ends when all stages have finished it */
 } ek__label_cost;
 
-/** A path through the blocks of the order: how often it passes each stage's, and what communication adds to it. */
+/** A path through the blocks of the order: how often it passes each stage's, and its communication time. */
 typedef struct ek__label_path {
     const double *forward, *backward; /**< [n_stages] */
     double fixed;
-    int end; /**< stage with what follows whose last backward it ends */
+    int end; /**< the stage at which the path ends, with the work after its last backward */
 } ek__label_path;
 
 enum { EK__LABEL_MOST_PATHS = 24 };
@@ -32,7 +32,7 @@ enum { EK__LABEL_MOST_PATHS = 24 };
 typedef struct ek__label_stages {
     const ek_order *order;      /**< ek__label_order_applies() */
     const ek__delays *delays;   /**< NULL: no communication */
-    const ek__label_path *path; /**< [n_paths] that count beside the family's */
+    const ek__label_path *path; /**< [n_paths] in addition to the family's */
     int n_paths;                /**< at most EK__LABEL_MOST_PATHS */
     int n_layers, min_layers;   /**< of the model, at least 1; of every stage, at least 0 */
     const int *fixed_layers;    /**< [n_stages] of a stage, -1: free; NULL: all free */
@@ -50,7 +50,8 @@ typedef struct ek__label_stages {
 bool ek__label_order_applies(const ek_order *order);
 
 /** Does every stage run w forwards, then pairs of backward and forward, then w backwards, in order of micro-batches,
- *  with w no more than that of the stage before, and one chunk? (ek__bound_stages_applies() besides.) O(blocks). */
+ *  with w no more than that of the stage before, and one chunk? (In addition to ek__bound_stages_applies().)
+ *  O(blocks). */
 bool ek__bound_labels_applies(const ek__problem *problem);
 
 typedef struct ek__label_bound {
@@ -65,21 +66,21 @@ typedef struct ek__label_bound {
  *     T >= sum_s x_s + (m - w_c) x_c + sum_{c<s<=d'} x_s + sum_{c<s<=d} x_s + (w_d' - 1) f_a + (w_d - 1) b_b
  *
  * for all a <= d', b <= d, c <= d', d with m > w_c. Where the simulated step of the plan found is the bound, it is
- * optimal; without communication it nearly always is. Else its longest path is one to give the next time.
+ * optimal; without communication it nearly always is. Else pass its longest path in the next call.
  *
- * With `after` a path ends with that of some stage s: it has f_j of stages before s only. Covered are paths that come
- * back to s from a stage c of theirs that is not before it.
+ * With `after` a path ends with that of some stage s: it has f_j only of stages before s. Covered are paths that return
+ * to s from their stage c, which is not before s.
  *
- * @param upper  plans that take as long as this do not matter; at least 0
- * @param layers  [n_stages] filled with the layers behind the bound when there is a plan
- * @return EK_OK, EK_ERR_MEMORY. Gives up when the search is stopped or there are too many labels; what is shown until
- *         then is kept. O(p L^2 + labels^2) at worst.
+ * @param upper  plans that take at least this long are ignored; at least 0
+ * @param layers  [n_stages] filled with the layers of the bound's plan when there is one
+ * @return EK_OK, EK_ERR_MEMORY. Gives up when the search is stopped or there are too many labels; the bound proved so
+ *   far is kept. O(p L^2 + labels^2) at worst.
  */
 ek_status ek__label_solve(const ek__label_stages *stages, double upper, int *layers, ek__label_bound *out,
                           ek_error *err);
 
 /** ek__label_solve() for a balancing problem.
- * @param state  filled with the plan behind the bound when there is one */
+ * @param state  filled with the plan of the bound when there is one */
 ek_status ek__bound_labels(ek__search *search, double upper, ek__state *state, ek__label_bound *out, ek_error *err);
 
 #endif

@@ -1,5 +1,5 @@
-/* The balancing problem as stages with layers, for the method of label_setting.c: of the ways to recompute a chunk the
- * cheapest one that fits its stage. */
+/* Converts the balancing problem to stages with layers, for the method of label_setting.c: of the ways to recompute a
+ * chunk the cheapest one that fits its stage. */
 #include <assert.h>
 #include <math.h>
 #include <stdlib.h>
@@ -41,7 +41,7 @@ static int layers_of(const ek__problem *problem, const ek__chunk *chunk, int bod
     return problem->layers->n_body == 1 ? chunk->n : to > from ? to - from : 0;
 }
 
-/* What the stage can hold of a micro-batch's activations beside a chunk's parameters. */
+/* The room of the stage for a micro-batch's activations after a chunk's parameters. */
 static double activation_room(const ek__problem *problem, int stage, const ek__chunk *chunk)
 {
     const ek__bank *bank = &problem->bank[stage];

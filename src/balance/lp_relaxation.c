@@ -1,4 +1,4 @@
-/* The relaxation to fractions of layers:
+/* Bounds the step by a linear program, the relaxation to fractions of layers:
  *
  *     min z   with  d = fixed + sum of y x time                    (slots: blocks by kind and cell)
  *                   sum of y = layers of the body kind,            (body kinds)
@@ -44,7 +44,7 @@ typedef struct program {
     double *held, *parameter; /* [n_cells] prices of a micro-batch's activations and of parameters, per MB */
     int *index;               /* for a row */
     double *value;
-    bool any_order; /* the schedule makes its order for the times: no other paths, and what is live is not known */
+    bool any_order; /* the schedule makes its order for the times: no other paths, and live activations are not known */
     bool no_memory;
 } program;
 
@@ -59,7 +59,7 @@ static int n_columns(const program *g)
     return column_of(g, g->problem->n_cells, 0, 0);
 }
 
-/* What one layer adds to the blocks of a cell. */
+/* The times that one layer adds to the blocks of a cell. */
 static void layer_times(const ek__problem *problem, int cell, const ek_layer *body, int way,
                         double time[EK_N_BLOCK_KINDS])
 {
@@ -70,7 +70,7 @@ static void layer_times(const ek__problem *problem, int cell, const ek_layer *bo
         time[k] -= extra[k];
 }
 
-/* What a live vector leaves for layers. What recomputing brings back may be less than is kept free for it. */
+/* The room that a live vector leaves for layers. Recomputed activations may need less than the reserve for them. */
 static double room_of(const ek__problem *problem, int b, int live)
 {
     const ek__bank *bank = &problem->bank[b];
@@ -81,7 +81,7 @@ static double room_of(const ek__problem *problem, int b, int live)
     return room;
 }
 
-/* Add the row whose n terms are in g->index and g->value. */
+/* Add the row with the n terms in g->index and g->value. */
 static void add_row(program *g, int n, double low, double high, added row)
 {
     assert(n >= 1 && n <= n_columns(g) && low <= high);
@@ -248,7 +248,7 @@ static void program_clear(program *g)
 
 /* ---- the bound of the program's prices ---- */
 
-/* The mix of paths. @return what their transfers add to it; -INFINITY when there is none */
+/* The mix of paths. @return the transfers in it; -INFINITY when there is none */
 static double mix_paths(program *g, const double *price, double *sum)
 {
     double transfers = 0;
@@ -272,7 +272,7 @@ static double mix_paths(program *g, const double *price, double *sum)
     return transfers;
 }
 
-/* Prices of memory, `unit` each. @return what the rooms are worth, below zero */
+/* Prices of memory, `unit` each. @return the value of the rooms, below zero */
 static double price_memory(program *g, const double *price, double unit)
 {
     const ek__problem *problem = g->problem;
@@ -341,7 +341,7 @@ static double lagrangian(program *g)
     return bound;
 }
 
-/* ---- rows as they are violated ---- */
+/* ---- violated rows ---- */
 
 static int add_violated_memory(program *g)
 {
@@ -408,7 +408,7 @@ static void add_first_paths(program *g, const ek__search *search)
         }
 }
 
-/* Of each bank the live vector that holds most, for the same end. */
+/* Of each bank the live vector with the most memory, for the same purpose. */
 static void add_first_memory(program *g, const ek__search *search)
 {
     const ek__problem *problem = g->problem;

@@ -1,10 +1,11 @@
-/* The relaxation of "which choice per stage makes the longest path shortest", with plans of a box mixed freely:
+/* The master program, a relaxation: choose one column per stage so that the longest path is shortest, with plans of a
+ * box mixed freely:
  *
  *     min z   with  sum_j x_sj = 1 (stages s),  sum_sj layers_sj x_sj = L,  d_k = sum_sj time_sjk x_sj (slots k),
  *                   z >= transfers_r + sum_k count_rk d_k (paths r).
  *
  * Paths and choices are added as they are violated or pay (cuts and columns). The program's prices of the paths are a
- * mix, and what the planner answers to it bounds every plan of the box, whatever the accuracy of the program. */
+ * mix, and the pricing of that mix bounds every plan of the box, for any accuracy of the program. */
 #include "balance/master.h"
 
 #include <assert.h>
@@ -292,8 +293,8 @@ static bool price_paths(ek__master *m, ek__pricing *g)
     return true;
 }
 
-/* Add what would make the program's solution shorter: for every stage and layer count the cheapest choice, if it is
- * cheaper than what the program mixes. */
+/* Add the choices that would shorten the program's solution: for every stage and layer count the cheapest choice, if it
+ * is cheaper than the program's mix. */
 static int add_choices_that_pay(ek__master *m, const ek__pricing *g)
 {
     const double *price = ek__clp_row_prices(m->model);
@@ -316,7 +317,7 @@ static void read_plan(const ek__master *m, ek__pricing *g)
     memset(g->mean_row, 0, (size_t)m->problem->n_cells * sizeof(double));
     memset(g->duration, 0, (size_t)m->n_slots * sizeof(double));
     memset(m->share, 0, (size_t)p * sizeof(double));
-    for (int c = 0; c < m->n_columns; c++) /* they add up to 1 but for rounding */
+    for (int c = 0; c < m->n_columns; c++) /* they add up to 1 apart from rounding */
         m->share[m->column_stage[c]] += fmax(0, x[m->fixed_columns + c]);
     for (int c = 0; c < m->n_columns; c++) {
         int s = m->column_stage[c];
@@ -335,7 +336,7 @@ static void read_plan(const ek__master *m, ek__pricing *g)
     }
 }
 
-/* The program's prices are not exact; where few plans are left the longest path alone may be. */
+/* The program's prices are not exact; where few plans are left the longest path may be better. */
 static bool path_suffices(const ek__master *m, ek__pricing *g, double transfers)
 {
     memcpy(g->weight, g->path, (size_t)m->n_slots * sizeof *g->weight);

@@ -1,6 +1,6 @@
-/* The linear method: a mixed-integer program whose objective stands in for the step time, solved by CBC. It is how the
- * original tool searches, kept as a solver so that both can be measured in one run; its optimum is not the optimum of
- * the simulated step, so nothing is proved.
+/* The linear method: a mixed-integer program with a surrogate of the step time as its objective, solved by CBC. It is
+ * the original tool's search, kept as a solver so that both can be measured in one run; its optimum is not the optimum
+ * of the simulated step, so it proves nothing.
  *
  * Variables: n[c][k], the layers of kind k in cell c (chunk i of stage s). With
  *
@@ -22,10 +22,10 @@
  *
  *     sum over the cells held: parameters + live[c] x activations <= room    for every undominated live vector
  *
- * which is exact; the original uses one vector of its own and an estimate of what it misses, so it can end above the
- * limit. Like the original, the program allows select beside comm in a chunk, which the lists cannot express; excluding
- * it by a binary per cell cost more than it gained (Llama-175B published, 25 s on two cores: step 1748 instead of
- * 1462). Such a chunk is repaired afterwards, within its memory. */
+ * which is exact; the original uses one vector and an estimate of the rest, so its plans can exceed the limit. Like the
+ * original, the program allows select and comm in one chunk, which the lists cannot express; excluding it by a binary
+ * per cell cost more than it gained (Llama-175B published, 25 s on two cores: step 1748 instead of 1462). Such a chunk
+ * is repaired afterwards within its memory. */
 #include "balance/milp.h"
 
 #include <Cbc_C_Interface.h>
@@ -208,7 +208,7 @@ static void build(model *m)
 }
 
 /* The quickest way to recompute that needs no more memory than the split of a cell: the split itself, or one that beats
- * it, or, where the lists cannot express the split, what comes next. */
+ * it, or, where the lists cannot express the split, the next one. */
 static int option_of(const ek__chunk *chunk, double activation)
 {
     int o = 0;
@@ -218,7 +218,7 @@ static int option_of(const ek__chunk *chunk, double activation)
     return o;
 }
 
-/* The plan of a solution; *found says whether it holds to the limits, which rounding could have broken. */
+/* The plan of a solution; *found is whether it is within the limits, which rounding could have broken. */
 static ek_status read_solution(const model *m, const double *solution, ek__state *state, bool *found, ek_error *err)
 {
     const ek__problem *problem = m->problem;
@@ -236,7 +236,7 @@ static ek_status read_solution(const model *m, const double *solution, ek__state
         if (!*found)
             return EK_OK;
         sum += n;
-        state->chunk[c] = ek__chunk_get(problem, 0, (int)n); /* of one kind, any first layer will do */
+        state->chunk[c] = ek__chunk_get(problem, 0, (int)n); /* with one kind, any first layer has the same cost */
         if (!state->chunk[c])
             return ek__no_memory(err);
         state->option[c] = option_of(state->chunk[c], activation);
@@ -269,7 +269,7 @@ static ek_status check(const ek__problem *problem, ek_error *err)
     return EK_OK;
 }
 
-/* What CBC is asked. */
+/* Input of CBC. */
 typedef struct solving {
     model *m;
     double seconds;
@@ -277,7 +277,7 @@ typedef struct solving {
     void *user;
 } solving;
 
-/* What it answers. */
+/* Output of CBC. */
 typedef struct answer {
     bool no_memory, ended, has_solution;
     double objective;
@@ -307,7 +307,7 @@ static void run_cbc(void *user)
     Cbc_setParameter(m->cbc, "timeMode", "elapsed");
     Cbc_setParameter(m->cbc, "seconds", limit);
     build(m);
-    Cbc_solve(m->cbc); /* returns 0 whatever came of it */
+    Cbc_solve(m->cbc); /* always returns 0 */
     const double *solution = Cbc_isProvenInfeasible(m->cbc) ? NULL : Cbc_bestSolution(m->cbc);
     out->ended = Cbc_isProvenOptimal(m->cbc) || Cbc_isProvenInfeasible(m->cbc);
     out->has_solution = solution != NULL;
@@ -332,8 +332,8 @@ static bool child_over(void *user)
     return s->over && s->over(s->user);
 }
 
-/* CBC keeps settings of a solve in variables of the process, takes its SIGINT, prints, looks at nothing but its own
- * clock and may crash when memory is out: it gets a process of its own. */
+/* CBC keeps settings of a solve in variables of the process, takes its SIGINT, prints, checks only its own clock and
+ * may crash when memory is out: it gets a separate process. */
 static ek_status ask_cbc(const solving *s, answer *out, size_t size, ek__state *state, ek__milp_end *end, ek_error *err)
 {
     ek__child_end how;
@@ -388,7 +388,8 @@ static bool search_over(void *user)
 
 static ek_status solve_in_time(ek__search *search, ek__state *state, ek__milp_end *end, ek_error *err)
 {
-    /* CBC looks at its clock between steps of its own: with a little less it has its best so far before it is ended. */
+    /* CBC checks its clock between its steps: with a slightly shorter limit it returns its best so far before it is
+     * ended. */
     double left = fmin(search->start + search->options->time_limit - ek__now(), MOST_SECONDS);
     double seconds = left - fmin(0.1, 0.05 * left);
     return ek__milp_minimise(search->problem, fmax(seconds, 0.001), search_over, search, state, end, err);

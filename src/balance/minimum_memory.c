@@ -1,12 +1,12 @@
-/* What fits: the most layers each bank (a stage's chunks, or what a stage and its mirror
- * share) can hold when everything is recomputed as thriftily as the model allows, from
- * which follow a feasible start, or the smallest limit that would fit.
+/* Minimum-memory start: computes the most layers each bank (a stage's chunks, or the chunks that a stage and its mirror
+ * share) can hold with the recomputation of least memory, and from them a feasible start or the smallest limit that
+ * would fit.
  *
  * With one body kind a bank's capacity is a small integer program in its chunks, solved exactly, and a limit fits when
  * the capacities add up to the layers. With several kinds and banks of one chunk, which counts of layers the first
  * stages can hold is tabled stage by stage, exactly. A stage that is fixed takes its number or nothing fits.
- * Otherwise a local search lowers the fullest peak, and its answer is the smallest found. So it is where time ended
- * before the rest was tried (base/watch.h). */
+ * Otherwise a local search lowers the fullest peak, and its answer is the smallest found. The same is true where time
+ * ended before the rest was tried (base/watch.h). */
 #include <assert.h>
 #include <math.h>
 #include <stdlib.h>
@@ -18,7 +18,7 @@
 #include "evenkeel/layers.h"
 
 enum { MAX_NODES = 20000, DESCENT_STEPS = 200000 };
-#define DESCENT_WORK 2e7 /* cells looked at */
+#define DESCENT_WORK 2e7 /* checked cells */
 
 static bool put(const ek__problem *problem, ek__state *state, int cell, int first, int n)
 {
@@ -62,14 +62,15 @@ static double fullest(const ek__problem *problem, const ek__state *state, int *s
 
 typedef struct room_scratch {
     double *weight, *live, *room;
-    /* [n_layers + 1] MB of a micro-batch of so many layers in a chunk, above the least of a layer each; one body kind
+    /* [n_layers + 1] MB of a micro-batch of this number of layers in a chunk, above the least of a layer each; one body
+     * kind
      */
     double *more, least;
     int *x, *best, *capacity, *count, *layers;
     double *parameter_sum, *activation_sum; /* [n_layers + 1] of the layers before, recomputed as thriftily as can be */
     unsigned char *reach; /* [n_stages + 1][n_layers + 1] can that many stages hold that many layers? */
     int *change;          /* [n_layers + 2] */
-    bool no_memory;       /* a chunk could not be made: what does not fit says nothing */
+    bool no_memory;       /* a chunk could not be allocated: a failed fit proves nothing */
 } room_scratch;
 
 /* The integer program of one bank: most layers with sum_i weight[k][i] x_i <= room[k] for every live vector k. */
@@ -78,7 +79,7 @@ typedef struct knapsack {
     int least;            /* of each chunk */
     const double *weight; /* [n_live][n] of a layer, at least */
     const double *live;   /* [n_live][n] micro-batches */
-    const double *more;   /* [most + 1] of so many layers in a chunk, for a micro-batch; NULL: none */
+    const double *more;   /* [most + 1] of this number of layers in a chunk, for a micro-batch; NULL: none */
     double *room;         /* [n_live] left */
     int *x, *best;        /* [n] */
     int best_sum, nodes;
@@ -99,7 +100,7 @@ static bool is_over(const knapsack *k, int i, int x)
 }
 
 /* Layers of a weight that the room left under a live vector takes, a billionth of one more for rounding. Layers that
- * weigh nothing are not limited, unless head, tail and constant alone are too much already. */
+ * weigh nothing are not limited, unless head, tail and constant already exceed the limit. */
 static double layers_in(const knapsack *k, int l, double weight)
 {
     double heaviest = 0;
@@ -125,7 +126,8 @@ static void pack(knapsack *k, int i, int sum)
         }
         return;
     }
-    /* What the rest could add at most, by its lightest chunk under each live vector; and this chunk alone. */
+    /* The most layers that the rest could add, by its lightest chunk under each live vector; and of this chunk by
+     * itself. */
     double rest = k->most - sum, alone = rest - (double)(k->n - 1 - i) * k->least;
     for (int l = 0; l < k->n_live; l++) {
         double lightest = INFINITY;
@@ -158,7 +160,7 @@ static double live_sum(const double *live, int n_live, int v, int chunk)
     return sum;
 }
 
-/* Most layers a bank holds within `limit`, chunk by chunk in `x`, and no more than it is fixed to; -1 when not even the
+/* Most layers a bank holds within `limit`, chunk by chunk in `x`, and at most its fixed number; -1 when not even the
  * least fits. One body kind. */
 static int bank_capacity(const ek__problem *problem, const ek__bank *bank, double limit, const room_scratch *r, int *x,
                          bool *exact)
@@ -289,8 +291,8 @@ static int stage_most(const ek__problem *problem, int s)
     return problem->fixed_layers[s] >= 0 ? problem->fixed_layers[s] : problem->n_layers;
 }
 
-/* From the layers that the stages before `s` can take in all, those that they and `s` can. The most that fits grows
- * with where a stage begins, so one pass finds it for every beginning. */
+/* From the possible sums of layers of the stages before `s`, compute those including `s`. The most layers that fit grow
+ * with the begin of a stage, so one pass finds them for every begin. */
 static void extend_reach(const ek__problem *problem, room_scratch *r, int s, double raise)
 {
     int n = problem->n_layers, to = 0, open = 0, least = stage_least(problem, s), most = stage_most(problem, s);
@@ -316,8 +318,8 @@ static void extend_reach(const ek__problem *problem, room_scratch *r, int s, dou
     }
 }
 
-/* Can the stages share out the layers within `limit`, whichever they are? Fills `state` when they can, from the last
- * stage on, each with about its share of what is left. */
+/* Can the stages distribute the layers, of any kinds, within `limit`? Fills `state` when they can, from the last stage
+ * on, each with about its share of the rest. */
 static bool fill_in_order(const ek__problem *problem, double limit, room_scratch *r, ek__state *state)
 {
     int n = problem->n_layers, p = problem->n_stages, end = n;
@@ -331,7 +333,7 @@ static bool fill_in_order(const ek__problem *problem, double limit, room_scratch
         return false;
     for (int s = p - 1; s >= 0; s--) {
         int share = end / (s + 1), taken = -1;
-        for (int away = 0; taken < 0; away++) { /* there is one: the row after says so */
+        for (int away = 0; taken < 0; away++) { /* there is one, since the row after has it */
             assert(away <= n);
             for (int sign = -1; sign <= 1 && taken < 0; sign += 2) {
                 int layers = share + sign * away;
@@ -351,8 +353,8 @@ static bool fill_in_order(const ek__problem *problem, double limit, room_scratch
     return true;
 }
 
-/* Sums over the model's first layers of what they hold when all recompute the kind that leaves least; false when no
- * kind does so for every layer, so that a mix of kinds could hold less. */
+/* Sums of the memory of the model's first layers when all use the recompute kind of least memory; false when that kind
+ * differs between layers, so that a mix of kinds could take less. */
 static bool sum_layers(const ek__problem *problem, room_scratch *r)
 {
     const ek_layers *layers = problem->layers;
@@ -381,7 +383,7 @@ static bool sum_layers(const ek__problem *problem, room_scratch *r)
     return everywhere;
 }
 
-/* What chunks hold at their thriftiest: every layer the same, unless a rule says how many are recomputed. */
+/* The least memory of chunks: the same kind for every layer, unless a rule sets the number of recomputed layers. */
 static void weigh_chunks(const ek__problem *problem, room_scratch *r)
 {
     int n = problem->full_layers ? problem->n_layers : 1;
@@ -458,7 +460,7 @@ static bool descend(const ek__problem *problem, room_scratch *r, ek__state *stat
     return add_range(problem, state, best, 0, n - 1);
 }
 
-/* As even as the fixed stages leave it. */
+/* As even as the fixed stages allow. */
 static void even(const ek__problem *problem, int *layers)
 {
     const ek_order *order = problem->order;

@@ -1,7 +1,7 @@
-/* The default. One chunk a stage: the exact bound gives the plan and its proof in one go. Else the relaxation bounds
- * the step first, since it is strong and cheap and what a short time limit would leave out otherwise; then try to prove
- * at once, which settles small cases in milliseconds, and anneal. How good the answer is, is then shown as for any
- * solver: the last attempt of branch and bound leaves most of the time for that. */
+/* The default solver, a portfolio of the others. One chunk a stage: the exact bound gives the plan and its proof in one
+ * pass. Else the relaxation bounds the step first, since it is strong and cheap and a short time limit would otherwise
+ * leave it out; then try to prove at once, which settles small cases in milliseconds, and anneal. The answer is then
+ * certified as for any solver: the last attempt of branch and bound leaves most of the time for that. */
 #include <assert.h>
 #include <math.h>
 
@@ -21,7 +21,7 @@ static bool over(const ek__search *search)
     return search->proved || ek__search_stopped(search);
 }
 
-/* The bound for every schedule, before there is a good plan: it depends on the problem alone. */
+/* The bound for every schedule, before there is a good plan: it depends only on the problem. */
 static ek_status relax_first(ek__search *search, ek_error *err)
 {
     const ek_balance_options *options = search->options;

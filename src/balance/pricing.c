@@ -1,4 +1,5 @@
-/* The planner's side is solved exactly: per stage and layer count the cheapest choice, then layers dealt out. */
+/* Pricing: for each stage and layer count takes the cheapest column, then distributes the layers with a knapsack DP.
+ * Exact. */
 #include "balance/pricing.h"
 
 #include <assert.h>

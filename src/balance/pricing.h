@@ -1,10 +1,10 @@
-/* balance/pricing.h - planner against path over the choices of a set of plans. Library-internal. */
+/* balance/pricing.h - pricing: the cheapest plan of a set of plans for given prices of the paths. Library-internal. */
 #ifndef EK_BALANCE_PRICING_H
 #define EK_BALANCE_PRICING_H
 
 #include "balance/choices.h"
 
-/** Plans that are looked at together: which layers stages and chunks have, and which backward times. */
+/** A set of plans: the ranges of layers of stages and chunks, and of backward times. */
 typedef struct ek__box {
     int *low, *high;         /**< [n_stages] layers */
     int *row_low, *row_high; /**< [n_stages][n_chunks] layers */
@@ -19,13 +19,13 @@ typedef struct ek__box {
 typedef struct ek__pricing {
     const ek__problem *problem;
     const ek__choices *choices;
-    const struct ek__pricing *base; /**< whose choices boxes are taken from; NULL: all */
+    const struct ek__pricing *base; /**< the source of the choices of boxes; NULL: all */
     double target;                  /**< plans of this step or more do not matter */
     int *alive;                     /**< [choices of all stages] */
     int **from;                     /**< [n_stages] the stage's part of alive */
     int **first;                    /**< [n_stages][n_layers + 2] where each layer count begins in it */
     int *low, *high, *pick;         /**< [n_stages] layers left; the choices of the planner's last plan */
-    double *value;                  /**< [n_stages][n_layers + 1] cheapest choice of so many layers */
+    double *value;                  /**< [n_stages][n_layers + 1] cheapest choice of this number of layers */
     int *by;                        /**< [n_stages][n_layers + 1] which it is */
     double *before, *after;         /**< [n_stages + 1][n_layers + 1] cheapest stages up to and from here on */
     int *taken;
@@ -40,7 +40,7 @@ typedef struct ek__pricing {
 bool ek__pricing_init(ek__pricing *game, const ek__problem *problem, const ek__choices *choices);
 void ek__pricing_clear(ek__pricing *game);
 
-/** Take the choices of a box. @return false when it holds no plan. O(choices). */
+/** Take the choices of a box. @return false when it has no plan. O(choices). */
 bool ek__pricing_open(ek__pricing *game, const ek__box *box);
 
 /**

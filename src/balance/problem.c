@@ -1,4 +1,5 @@
-/* Setting the problem up: which ways of recomputing a chunk can be part of an optimal plan, and what a state costs. */
+/* Sets up the balancing problem: lists the ways of recomputing a chunk that can be part of an optimal plan, and
+ * computes the cost of a state. */
 #include "balance/problem.h"
 
 #include <assert.h>
@@ -62,7 +63,7 @@ static void add_extra(ek_chunk_cost *cost, const ek_layer *layer)
     cost->activation_mb += layer->activation_mb[EK_RECOMPUTE_NONE];
 }
 
-/* Gather what limits each bank: the live vectors of the one or two stages that hold it. */
+/* Collect the limits of each bank: the live vectors of the one or two stages that hold it. */
 static ek_status make_banks(ek__problem *p, ek_error *err)
 {
     size_t n_vectors = 0, row = (size_t)p->n_held;
@@ -116,7 +117,7 @@ static ek_status forbid_kinds(ek__problem *p, const bool *forbidden, ek_error *e
     p->allowed = ek__alloc(1, sizeof *p->allowed);
     if (!p->allowed)
         return ek__no_memory(err);
-    *p->allowed = *p->layers; /* what it points to stays borrowed */
+    *p->allowed = *p->layers; /* the memory it points to stays borrowed */
     for (int k = 0; k < EK_N_RECOMPUTE; k++)
         p->allowed->modelled[k] &= !forbidden[k];
     p->layers = p->allowed;
@@ -139,7 +140,7 @@ static ek_status check_full_layers(const ek_layers *layers, const int *full, ek_
     return EK_OK;
 }
 
-/* Copy the fixed stages, a stage's mirror with it, and refuse what contradicts the model. */
+/* Copy the fixed stages, each with its mirror, and refuse numbers that contradict the model. */
 static ek_status fix_stages(ek__problem *p, const int *fixed, ek_error *err)
 {
     int least = p->n_held * p->min_layers, n_free = 0;
@@ -181,7 +182,7 @@ static ek_status fix_stages(ek__problem *p, const int *fixed, ek_error *err)
     return EK_OK;
 }
 
-/* What a backward may bring back for a while; needs the activations of layers that recompute nothing. */
+/* The largest temporary memory of a backward pass; needs the activations of layers that recompute nothing. */
 static void find_reserve(ek__problem *p)
 {
     const ek_layers *layers = p->layers;
@@ -348,8 +349,8 @@ static void find_stretches(const ek__problem *problem, int first, int n, stretch
     assert(n == 0 || (out->n > 0 && out->end[out->n - 1] == n));
 }
 
-/* Add layers [from, to) of the chunk, recomputed as `k`. By products, as the simulation has them: differences of sums
- * over the whole chunk would lose the small times beside large ones. */
+/* Add layers [from, to) of the chunk, recomputed as `k`. By products, as in the simulation: differences of sums over
+ * the whole chunk would lose small times next to large ones. */
 static void add_layers(const stretches *s, ek_recompute k, int from, int to, ek__option *option)
 {
     for (int i = 0; i < s->n && from < to; i++) {
@@ -397,8 +398,8 @@ static bool push(option_list *list, ek__option option)
     return true;
 }
 
-/* Most splits are dominated. What backward times between the least and the most can have the least activation is noted
- * first, by bins of time; a split is then left out when one of an earlier bin holds no more. */
+/* Most splits are dominated. The least activation for backward times between the least and the most is noted first, by
+ * bins of time; a split is then left out when one of an earlier bin has no more. */
 enum { SIEVE_BINS = 512 };
 
 typedef struct sieve {
@@ -471,7 +472,8 @@ static ek__option split_option(const stretches *s, const int *count)
         add_layers(s, k, at, at + count[k], &option);
         at += count[k];
     }
-    assert(option.full <= option.select && option.full <= option.comm); /* lists contain what is recomputed in full */
+    assert(option.full <= option.select &&
+           option.full <= option.comm); /* lists include the layers that are recomputed in full */
     assert(option.select <= at && option.comm <= at);
     return option;
 }
@@ -545,7 +547,7 @@ static bool enumerate_pairs(const bool *modelled, const stretches *of, int n, op
     return true;
 }
 
-/* The split that a rule for all chunks leaves: `full` of n layers in full. */
+/* The split of a rule for all chunks: `full` of n layers in full. */
 static ek__option rule_option(const stretches *of, int n, int full)
 {
     assert(full >= 0 && full <= n);
@@ -717,7 +719,7 @@ bool ek__state_is_valid(const ek__problem *problem, const ek__state *state, bool
         if (!chunk || chunk->n < problem->min_layers || state->option[cell] < 0 ||
             state->option[cell] >= chunk->n_options)
             return false;
-        /* of one body kind any layers will do, and none are anywhere */
+        /* with one body kind all layers are equal, at any position */
         if (problem->layers->n_body > 1 && chunk->n > 0 && body_of(problem, placed) != body_of(problem, chunk->first))
             return false;
         placed += chunk->n;
@@ -801,7 +803,7 @@ size_t ek__state_scratch_size(const ek__problem *problem)
     return (size_t)ek__order_n_slots(problem->order) + ek__order_n_clocks(problem->order);
 }
 
-/* What the slowest stage works for one micro-batch; chunks wrap round the stages. */
+/* The work of the slowest stage for one micro-batch; chunks wrap round the stages. */
 static double slowest_work(const ek__problem *problem, const double *duration, size_t stride)
 {
     const ek__delays *delays = problem->delays;

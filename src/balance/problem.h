@@ -1,8 +1,8 @@
-/* balance/problem.h - the balancing problem as the solvers see it. Library-internal.
+/* balance/problem.h - the balancing problem as input of the solvers. Library-internal.
  *
- * A decision per chunk: how many layers, and which of the undominated ways to recompute them. A way is undominated when
- * no other way of the same layers has both a shorter backward pass and less activation memory; since step time and peak
- * only grow with either, an optimal plan needs no other. */
+ * One decision per chunk: the number of layers, and one of the undominated ways to recompute them. A way is undominated
+ * when no other way of the same layers has both a shorter backward pass and less activation memory; since step time and
+ * peak only grow with either, an optimal plan needs no other. */
 #ifndef EK_BALANCE_PROBLEM_H
 #define EK_BALANCE_PROBLEM_H
 
@@ -40,7 +40,7 @@ typedef struct ek__chunk_cache {
     ek__chunk **mixed; /**< across body kinds, open-addressed by first and n */
 } ek__chunk_cache;
 
-/** A bank's cells and what limits them: the live vectors of every stage that holds it (simulate/order.h). */
+/** A bank's cells and their limits: the live vectors of every stage that holds it (simulate/order.h). */
 typedef struct ek__bank {
     const int *cells; /**< [n_held], in model order */
     int n_live;
@@ -56,28 +56,28 @@ typedef struct ek__problem {
     int n_layers, min_layers;
     int most_live;                 /**< live vectors of the bank that has most */
     ek__bank *bank;                /**< [n_banks] */
-    double *bank_live, *bank_room; /**< what the banks point to */
+    double *bank_live, *bank_room; /**< memory that the banks point to */
     double limit_mb;               /**< of every stage; the largest one when they differ */
     double tolerance_mb; /**< excess that still counts as within the limit: rounding of sums, below any printed digit */
     int *body_end;       /**< [n_body] layers up to and including each body kind */
     ek_chunk_cost *extra; /**< [n_cells] head and tail where they sit */
     double *room_mb;      /**< [n_stages] the stage's limit - const - head/tail parameters - reserve_mb */
-    /** The most that recomputing a layer of any allowed kind brings back, kept free on every stage so that every state
-     *  within the rooms keeps to the limits; a state that needs less of it is missed. 0 when that is not counted. */
+    /** The most memory of recomputing a layer of any allowed kind, kept free on every stage so that every state within
+     *  the rooms is within the limits; a state that needs less of it is missed. 0 when that is not counted. */
     double reserve_mb;
-    const int *full_layers; /**< [n_layers + 1] of a chunk of so many; NULL: any way of recomputing it */
+    const int *full_layers; /**< [n_layers + 1] of a chunk of this number; NULL: any way of recomputing it */
     int *fixed_layers;      /**< [n_stages] layers that the stage's cells must add up to; -1: free */
     bool any_fixed;
     ek_layers *allowed; /**< `layers` without the forbidden recompute kinds; NULL when none is forbidden */
     double *delay_tables;
     ek__delays delays_storage;
     const ek__delays *delays; /**< NULL when there is no communication */
-    double n_more;            /**< micro-batches besides the order's, each as long as the slowest stage works for one */
+    double n_more;            /**< micro-batches beyond the order's, each as long as the slowest stage's work for one */
     ek__chunk_cache *cache;
 } ek__problem;
 
-/** Excess over a limit that still counts as within it: a share of the limit below any printed digit. What is within a
- *  limit has no larger terms, but for those that negative ones take off again, whose rounding counts too. */
+/** Excess over a limit that still counts as within it: a share of the limit below any printed digit. A sum within a
+ *  limit has no larger terms, except those cancelled by negative terms, and their rounding counts too. */
 double ek__memory_tolerance(const ek_layers *layers, double limit_mb);
 
 ek_status ek__problem_init(ek__problem *problem, const ek_layers *layers, const ek_order *order,
@@ -110,8 +110,8 @@ void ek__state_clear(ek__state *state);
 
 #ifndef NDEBUG
 /** For assertions: does the state place all layers in model order, each chunk at least min_layers and every fixed stage
- *  its number, with an option of each chunk? And, `within`, does every stage keep to its limit, but for rounding?
- *  O(cells x live vectors). */
+ *  its number, with an option of each chunk? `within`: is every stage within its limit, apart from rounding? O(cells x
+ *  live vectors). */
 bool ek__state_is_valid(const ek__problem *problem, const ek__state *state, bool within);
 #endif
 
@@ -159,7 +159,7 @@ static inline void ek__set_chunk_durations(const ek__problem *problem, int cell,
                       duration, stride);
 }
 
-/** By how much the stage's peak exceeds the limit (negative: head-room). O(live vectors x chunks). */
+/** The excess of the stage's peak over the limit (negative: head-room). O(live vectors x chunks). */
 double ek__state_excess(const ek__problem *problem, const ek__state *state, int stage);
 
 /**
@@ -184,8 +184,8 @@ static inline bool ek__may_exchange(const ek__problem *problem, int a, int b)
 void ek__state_durations(const ek__problem *problem, const ek__state *state, double *duration, int stride);
 
 /**
- * Step times of EK__LANES plans from their durations: the simulated order's, and for the micro-batches that it leaves
- * out, n_more of them, what the slowest stage works for one of them.
+ * Step times of EK__LANES plans from their durations: the simulated order's, and for each of the n_more micro-batches
+ * that it leaves out the slowest stage's work for one.
  *
  * @param duration  [n_slots][EK__LANES]
  * @param scratch   [ek__order_n_clocks()][EK__LANES]

@@ -1,7 +1,7 @@
-/* Tuning by the rule of thumb. A stage's time grows with its layers, and so do the least recomputation and the peak, so
- * the layers that keep a stage's time within a window are a range, and a window has a plan when the ranges of all
- * stages reach the model's layers. The narrowest window is found by moving its lower end over all stage times and its
- * upper end behind (smallest range over sorted lists). One kind of body layer, one chunk a stage, 1F1B. */
+/* Tunes a plan by the rule of thumb. A stage's time grows with its layers, and so do the least recomputation and the
+ * peak, so the layers that keep a stage's time within a window are a range, and a window has a plan when the ranges of
+ * all stages reach the model's layers. The narrowest window is found by moving its lower end over all stage times and
+ * its upper end after it (smallest range over sorted lists). One kind of body layer, one chunk a stage, 1F1B. */
 #include "evenkeel/quick.h"
 #include "evenkeel/layers.h"
 #include "evenkeel/simulate.h"
@@ -15,7 +15,7 @@
 #include "base/error.h"
 #include "base/median.h"
 
-/* What a stage holds and how long it takes, by its layers. */
+/* Memory and time of a stage, by its layers. */
 typedef struct stage {
     double fixed_mb, live; /* held without any layer; micro-batches alive at the peak */
     double fixed_units;    /* time without any layer */
@@ -53,7 +53,7 @@ static int min_int(int a, int b)
     return a < b ? a : b;
 }
 
-/* ---- what a stage can hold ---- */
+/* ---- capacity of a stage ---- */
 
 static double peak_mb(const tuning *t, const stage *s, int n, int full)
 {
@@ -79,7 +79,7 @@ static void fill_stage(const tuning *t, stage *s)
     s->least = t->min_layers;
     s->most = t->min_layers - 1;
     for (int n = 0; n <= t->n_layers; n++) {
-        /* More layers never need less recomputation, so each search goes on from the one before. */
+        /* More layers never need less recomputation, so each search continues from the one before. */
         while (full < n && !fits(t, s, n, full))
             full++;
         bool fit = fits(t, s, n, full);
@@ -194,7 +194,7 @@ static ek_status list_times(const tuning *t, double **times, size_t *n, ek_error
     return EK_OK;
 }
 
-/* The narrowest window with a plan, and of equals the one whose upper end is lowest; high < low when there is none. The
+/* The narrowest window with a plan, and of equals the one with the lowest upper end; high < low when there is none. The
  * best ends are stage times, and a higher lower end never allows a lower upper one. */
 static ek_status narrowest(const tuning *t, window *best, ek_error *err)
 {
@@ -241,7 +241,7 @@ static void place(const tuning *t, window w, int *layers)
             int n = layers[s] + change;
             if (n < fewest(t, at, w.low) || n > utmost(t, at, w.high))
                 continue;
-            /* What is missing goes where the stage is shortest, what is over comes from the longest. */
+            /* Missing layers go to the shortest stage, surplus ones come from the longest. */
             double rank = change * at->units[layers[s]];
             if (rank < best) {
                 best = rank;
@@ -263,8 +263,8 @@ static void note_need(const tuning *t, int stage_index, int n, ek_quick *quick)
     }
 }
 
-/* Give every stage what it must hold, and the other layers one by one to where they need the least memory. The largest
- * need is the smallest limit that would do, since what a stage needs grows with its layers. */
+/* Give every stage its required layers, and the other layers one by one to the stage where they need the least memory.
+ * The largest need is the smallest sufficient limit, since the need of a stage grows with its layers. */
 static void find_bottleneck(const tuning *t, ek_quick *quick)
 {
     int layers[EK_QUICK_MAX_STAGES] = {0};
@@ -284,7 +284,7 @@ static void find_bottleneck(const tuning *t, ek_quick *quick)
     assert(quick->needed_mb > t->limit_mb && quick->bottleneck_layers >= t->min_layers);
 }
 
-/* Simulate a plan and say what the rule makes of it. */
+/* Simulate a plan and compute the rule's figures for it. */
 static ek_status judge(const tuning *t, const ek_layers *layers, const ek_order *order, const ek_comm *comm,
                        ek_quick_step *step, ek_error *err)
 {
@@ -319,7 +319,7 @@ static ek_status make_step(const tuning *t, const ek_layers *layers, const ek_or
     for (int s = 0; s < t->p; s++) {
         int n = step->plan.layers[s] = moved ? moved[s] : step->plan.layers[s];
         int full = t->stage[s].full[n];
-        assert(full >= -1 && full <= n && (i != EK_QUICK_MOVED || full >= 0)); /* what was moved fits */
+        assert(full >= -1 && full <= n && (i != EK_QUICK_MOVED || full >= 0)); /* the moved layers fit */
         step->plan.full[s] = i == EK_QUICK_EVEN ? 0 : full >= 0 ? full : n;
     }
     return judge(t, layers, order, comm, step, err);

@@ -1,5 +1,5 @@
-/* Ranking: which schedules and numbers of chunks are candidates, one ek_balance_arranged() each with an equal share of
- * the time that is left, and which answer is best. */
+/* Ranks schedules and numbers of chunks: one ek_balance_arranged() for each candidate with an equal share of the
+ * remaining time, then the best answer. */
 #include "evenkeel/ranking.h"
 #include "evenkeel/layers.h"
 
@@ -27,8 +27,8 @@ typedef struct candidate {
 typedef struct ranker {
     const ek_ranking_input *input;
     int n, n_schedules, n_chunks;
-    const ek_schedule *schedule[MAX_SCHEDULES]; /* what is allowed */
-    int chunks[EK_MAX_CHUNKS];                  /* what leaves every chunk enough layers */
+    const ek_schedule *schedule[MAX_SCHEDULES]; /* allowed schedules */
+    int chunks[EK_MAX_CHUNKS];                  /* numbers that leave every chunk enough layers */
     candidate list[MAX_SCHEDULES * EK_MAX_CHUNKS];
     double start;
     ek_choice choice;
@@ -159,7 +159,7 @@ static ek_status rank(ranker *r, const candidate *from, const ek_order *order, c
                        .smallest_limit_mb = result->smallest_limit_mb};
     if (result->status != EK_BALANCE_INFEASIBLE) {
         ek_timeline timeline;
-        /* For the peak alone, which transfers do not change. */
+        /* Only for the peak, which transfers do not change. */
         ek_status status = ek_simulate(order, &result->plan, r->input->layers, NULL, &timeline, err);
         if (status)
             return status;

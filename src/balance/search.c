@@ -1,18 +1,19 @@
-/* What solvers share while they run: the clock, the best plan so far, the lower bound. */
+/* The state that solvers share while they run: the clock, the best plan so far, the lower bound. */
 #include "balance/search.h"
 
 #include <assert.h>
 #include <math.h>
 #include <time.h>
 
-/* Relative: what a bound and a step, sums of the same terms in other orders, may differ by. For assertions alone. */
+/* Relative: the allowed difference of a bound and a step, sums of the same terms in other orders. Only for
+ * assertions. */
 #define BOUND_TOLERANCE 1e-6
 
 void ek__search_offer(ek__search *search, const ek__state *state, double step_time, int rank)
 {
     assert(step_time >= 0 && rank >= 0);
     assert(step_time >= atomic_load(&search->lower_bound) * (1 - BOUND_TOLERANCE));
-    /* Most offers are longer than what another thread found meanwhile: turn them away without the lock. */
+    /* Most offers are longer than a plan that another thread found meanwhile: turn them away without the lock. */
     if (step_time > atomic_load(&search->best_time) * (1 + EK__TIME_TOLERANCE))
         return;
     pthread_mutex_lock(&search->lock);

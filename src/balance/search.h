@@ -1,4 +1,5 @@
-/* balance/search.h - what a running search shares between its threads, and the table of solvers. Library-internal. */
+/* balance/search.h - the state that a running search shares between its threads, and the table of solvers.
+ * Library-internal. */
 #ifndef EK_BALANCE_SEARCH_H
 #define EK_BALANCE_SEARCH_H
 
@@ -10,15 +11,15 @@ typedef struct ek__search {
     const ek_balance_options *options;
     int n_threads;
     double start;            /**< ek__now() when the time limit began */
-    EK__ATOMIC(bool) stop;   /**< set by the clock or an interrupt; solvers look at it often and return */
+    EK__ATOMIC(bool) stop;   /**< set by the clock or an interrupt; solvers check it often and return */
     EK__ATOMIC(double) work; /**< blocks simulated so far, of work_total */
     EK__ATOMIC(double) work_total;
     EK__ATOMIC(double) best_time;   /**< INFINITY while there is no plan; written under the lock */
     EK__ATOMIC(double) lower_bound; /**< no plan is shorter; grows */
-    double proof_end;               /**< ek__now() when raising it alone is to end; written before that begins */
-    bool clocked;                   /**< the clock cut short what looks for plans, before the time limit */
-    bool relaxed;                   /**< the relaxation reached its optimum: once more would show no more */
-    pthread_mutex_t lock;           /**< guards the rest */
+    double proof_end;     /**< ek__now() at the end of the phase that only raises it; written before that begins */
+    bool clocked;         /**< the clock ended the search for plans before the time limit */
+    bool relaxed;         /**< the relaxation reached its optimum: once more would show no more */
+    pthread_mutex_t lock; /**< guards the rest */
     ek__state best;
     int best_rank;
     double best_at; /**< seconds after start */
@@ -29,7 +30,7 @@ typedef struct ek__search {
  * Offer a feasible state as the answer. Kept when shorter; between equals the lower rank wins, so that the answer does
  * not depend on which thread came first.
  * @param state      places all layers, within the memory of every stage
- * @param step_time  of the state; at least the lower bound, but for rounding
+ * @param step_time  of the state; at least the lower bound, apart from rounding
  * @param rank       0 or more
  */
 void ek__search_offer(ek__search *search, const ek__state *state, double step_time, int rank);
@@ -65,7 +66,7 @@ static inline void ek__search_did(ek__search *search, double blocks)
 ek_status ek__minimum_memory_start(const ek__problem *problem, ek__state *state, bool *fits, double *smallest_limit,
                                    bool *exact, ek_error *err);
 
-/** Are the options in their ranges, by themselves? @param n_stages of comm.edge_time; 0: it is looked at later.
+/** Is each option in its range? @param n_stages of comm.edge_time; 0: it is checked later.
  *  @return EK_OK, EK_ERR_INPUT. O(stages) */
 ek_status ek__balance_options_check(const ek_balance_options *options, int n_stages, ek_error *err);
 
@@ -76,11 +77,11 @@ typedef struct ek__solver {
     ek_status (*solve)(ek__search *search, ek_error *err);
 } ek__solver;
 
-/** Raise the lower bound to `bound`, if that is higher. But for rounding it is no more than the best step so far;
- *  -INFINITY says nothing. */
+/** Raise the lower bound to `bound`, if that is higher. Apart from rounding it is at most the best step so far;
+ *  -INFINITY is ignored. */
 void ek__search_bound(ek__search *search, double bound);
 
-/** Is the gap between the best plan and the lower bound as small as was asked for? */
+/** Is the gap between the best plan and the lower bound as small as requested? */
 bool ek__search_close_enough(ek__search *search);
 
 /**
@@ -90,7 +91,7 @@ bool ek__search_close_enough(ek__search *search);
 ek_status ek__certify_labels(ek__search *search, ek_error *err);
 
 /**
- * Raise the lower bound until it is close enough, or the time for it is over, or nothing more is to be had.
+ * Raise the lower bound until it is close enough, or its time is over, or no method improves it.
  * @return EK_OK, EK_ERR_MEMORY
  */
 ek_status ek__certify(ek__search *search, ek_error *err);

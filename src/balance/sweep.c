@@ -1,6 +1,6 @@
-/* A sweep: one balance for each value on a pool of threads, and what one answer says about its neighbours. A larger
- * memory limit can only help, so a plan that fits a value is offered to every value it fits, and a bound that holds for
- * a limit holds for the smaller ones: the rows are monotone whatever the clock did to each. */
+/* Runs a sweep: one balance for each value on a pool of threads, and the exchange of plans and bounds between
+ * neighbours. A larger memory limit can only help, so a plan is offered to every value that it fits, and a bound for a
+ * limit is valid for the smaller ones: the rows are monotone even if the clock ended some of them. */
 #include "evenkeel/sweep.h"
 #include "evenkeel/layers.h"
 #include "evenkeel/sequence.h"
@@ -33,7 +33,7 @@ static const ek_swept_quantity ek__swept_quantities[EK_N_SWEPT] = {
 };
 const ek_swept_quantity *const ek_swept_quantities = ek__swept_quantities;
 
-/* The rows that threads take one by one, and what they share. */
+/* The rows that threads take one by one, and their shared state. */
 typedef struct sweeper {
     const ek_sweep_input *input;
     int n;
@@ -123,7 +123,7 @@ static void run_value(sweeper *s, int i, ek_sweep_row *row)
     shape.n_micro_batches *= shape.n_pieces;
     if (in->swept == EK_SWEPT_MEMORY)
         options.memory_limit_mb = row->value;
-    /* A fair share of what is left: what the values before did not need is divided too. */
+    /* An equal share of the remaining time, including the unused time of earlier values. */
     double left = fmax(in->options.time_limit - (ek__now() - s->start), 0.001);
     options.time_limit = fmin(left, left * s->workers / (s->n - i));
     ek_status status = in->lists ? in->lists->fill(in->lists->user, &shape, &options, &own, &err) : EK_OK;
@@ -222,7 +222,7 @@ static uint64_t hash_of(const ek_layer *l, uint64_t from)
     return ek__hash(l->activation_mb, sizeof l->activation_mb, from);
 }
 
-/* Of the program and of what it has read: two machines may have other files. */
+/* A hash of the program and its input: two machines may have different files. */
 static void describe_input(const sweeper *s, char *text, size_t size)
 {
     const ek_sweep_input *in = s->input;
@@ -305,7 +305,7 @@ static ek_status share_plans(sweeper *s, ek_error *err)
 {
     int from[EK_MAX_SWEEP_VALUES] = {0};
     find_best(s, from);
-    /* From a copy: what a row gives away may be replaced itself. */
+    /* From a copy: a row that gives its plan away may be replaced itself. */
     ek_sweep_row *given = ek__alloc((size_t)s->n, sizeof *given);
     if (!given)
         return ek__no_memory(err);
@@ -352,7 +352,7 @@ static ek_status cut_pieces(sweeper *s, ek_error *err)
     return EK_OK;
 }
 
-/* "16 stages, 3 chunks per stage, 16 micro-batches, 1f1b, limit 56 000 MB" without what is swept. */
+/* "16 stages, 3 chunks per stage, 16 micro-batches, 1f1b, limit 56 000 MB" without the swept quantity. */
 static void describe(const ek_sweep_input *in, char *text, size_t size)
 {
     const ek_shape shape = shape_at(in, 0);
@@ -375,7 +375,7 @@ static void describe(const ek_sweep_input *in, char *text, size_t size)
         ek__snprintf(text + n, size - (size_t)n, ", limit %.6g MB", in->options.memory_limit_mb);
 }
 
-/* The sizes that are not swept; what a schedule makes of them is each value's matter. */
+/* The sizes that are not swept; whether a schedule accepts them is checked for each value. */
 static ek_status check_shape(const ek_sweep_input *in, ek_error *err)
 {
     const struct {

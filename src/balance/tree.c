@@ -1,12 +1,13 @@
-/* Branch and cut over the layers of stages and chunks.
+/* Raises the lower bound by branch and cut over the layers of stages and chunks.
  *
- * One target after the other is shown: no plan takes less. The relaxation of a box of plans (master.c) either reaches
+ * It proves one target after the other: no plan takes less. The relaxation of a box of plans (master.c) either reaches
  * the target, or its mix of plans is split where that matters most: at the layers of the stage or chunk that are least
- * whole, weighed with what the best mix of paths says of them. Which of the two is split matters far more than how
- * fast: with the chunks' weights left out, the published case of Llama-175B takes thousands of boxes instead of dozens.
+ * integral, weighted by the best mix of paths. The choice of the split matters far more than the speed: with the
+ * chunks' weights left out, the published case of Llama-175B takes thousands of boxes instead of dozens.
  *
- * A target is shown by all threads together, in an order that depends on their speed; what is shown does not. Should a
- * plan below the target turn up, it is sought again by one thread, so that the answer does not depend on it either. */
+ * A target is proved by all threads together, in an order that depends on their speed; the proved bound does not. When
+ * a plan below the target is found, one thread repeats the search, so that the answer does not depend on the order
+ * either. */
 #include "balance/tree.h"
 
 #include <assert.h>
@@ -24,16 +25,16 @@ enum {
     MOST_LISTED = 3000,  /* choices that the programs begin with all of */
     MOST_NODES = 100000, /* at a time */
     FIRST_PLAYS = 3000,
-    SEEN_EVERY = 20,   /* plays whose plan and path the programs begin with */
-    FIRST_LOOKS = 200, /* sets looked at before another start, with what the programs have learnt */
-    STARTS = 3,        /* before each may look at twice as many */
+    SEEN_EVERY = 20,   /* of so many iterations one gives its plan and path to the programs at their start */
+    FIRST_LOOKS = 200, /* sets evaluated before a restart with the programs' cuts and columns */
+    STARTS = 3,        /* before the limit of evaluated sets is doubled */
 };
 
 #define FIRST_WORK 1e8  /* choices priced in the first plays, about */
 #define WHOLE      1e-3 /* averages this close to a whole number are left for last */
 #define EXACT      1e-9
 #define NEXT_TO    1e-6 /* shares as close as this are one */
-#define TOTAL      4.0  /* a cut at a stage's layers is worth so much of one at a chunk's */
+#define TOTAL      4.0  /* value of a cut at a stage's layers, relative to one at a chunk's */
 
 typedef struct node {
     ek__box box;
@@ -129,7 +130,7 @@ static node *everything(const tree *t)
 
 /* ---- splitting ---- */
 
-/* How far a share or a sum of shares, at least 0, is from a whole number. */
+/* Distance of a share or a sum of shares, at least 0, from a whole number. */
 static double unclear(double x)
 {
     assert(x >= -NEXT_TO);
@@ -138,11 +139,11 @@ static double unclear(double x)
 
 typedef struct cut {
     int stage, cell; /* or -1 */
-    double mean;     /* of what is cut there */
+    double mean;     /* of the quantity that is split */
     bool by_time;
 } cut;
 
-/* Where averages are least whole, times what one layer more there adds to the mix of paths. */
+/* Where averages are least integral, weighted by the time that one more layer there adds to the mix of paths. */
 static cut by_layers(const ek__pricing *g, double whole)
 {
     int p = g->problem->n_stages, v = g->problem->n_chunks;
@@ -206,7 +207,7 @@ static cut by_mix(const ek__pricing *g)
     return no_cut(&c) ? by_layers(g, EXACT) : c;
 }
 
-/* Where the choices differ, whatever the mix; neither when one plan is left. */
+/* Where the choices differ, for any mix; neither when one plan is left. */
 static cut by_choices(const ek__pricing *g)
 {
     int p = g->problem->n_stages, v = g->problem->n_chunks;
@@ -396,7 +397,7 @@ static void drop_open(tree *t)
     t->n_open = 0;
 }
 
-/* Show the target, looking at so many sets. @return whether it was */
+/* Prove the target with at most this number of sets. @return whether it was */
 static bool reach(tree *t, const node *first, long most_looks)
 {
     node *n = node_copy(t, first);
@@ -436,7 +437,7 @@ static void seen(void *user, const ek__pricing *game, double transfers)
     }
 }
 
-/* A mix for everything, whose paths and plans the programs begin with. */
+/* A mix for the whole problem; its paths and plans are the programs' first. */
 static node *first_mix(tree *t)
 {
     node *n = everything(t);
@@ -498,7 +499,7 @@ static long looks_of(int starts)
 /* @return whether a plan turned up that another try, by one thread, is to find */
 static bool climb(ek__search *search, double gap, int n_workers, ek_status *status, ek_error *err)
 {
-    /* Shares of the best step to be shown one after the other: what each takes grows fast. */
+    /* Shares of the best step to prove one after the other: the effort of each grows fast. */
     static const double rungs[] = {0.9, 0.95, 0.98, 0.99, 0.995, 0.998, 1};
     tree t = {.search = search, .problem = search->problem, .n_workers = n_workers};
     bool whole, again = false;
@@ -512,7 +513,8 @@ static bool climb(ek__search *search, double gap, int n_workers, ek_status *stat
         int starts = 0; /* for this rung */
         for (size_t k = 0; k < sizeof rungs / sizeof *rungs && !t.failed;) {
             double best = atomic_load(&search->best_time);
-            /* What is asked for, when the rung is no less but for rounding: showing it twice would take as long again.
+            /* The requested gap, when the rung is not less apart from rounding: proving it twice would take twice as
+             * long.
              */
             t.target = (rungs[k] < (1 - gap) * (1 - NEXT_TO) ? rungs[k] : 1 - gap) * best;
             if (t.target <= atomic_load(&search->lower_bound)) {
@@ -543,7 +545,7 @@ ek_status ek__certify_tree(ek__search *search, double gap, ek_error *err)
     if (!ek__clp_present())
         return EK_OK;
     ek_status status;
-    /* A trifle less, so that the comparison with the gap asked for does not hang on rounding. */
+    /* Slightly less, so that the comparison with the requested gap does not depend on rounding. */
     gap = fmax(gap, EK__TIME_TOLERANCE) * (1 - EK__TIME_TOLERANCE);
     if (climb(search, gap, search->n_threads, &status, err))
         climb(search, gap, 1, &status, err);

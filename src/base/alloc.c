@@ -1,5 +1,5 @@
-/* Memory of lists. Large blocks lie in huge pages where the system leaves that to programs: a page fault for every 4 KB
- * of millions of events costs as much as reading them. */
+/* Allocates the memory of lists. Large blocks use huge pages where the system leaves that to programs: page faults for
+ * every 4 KB of millions of events cost as much as reading them. */
 #define _DEFAULT_SOURCE /* madvise() */
 #include <stdint.h>
 #include <stdlib.h>
@@ -10,7 +10,7 @@
 
 enum { HUGE_PAGE = 2 << 20, LEAST = 2 * HUGE_PAGE };
 
-/* Only pages that lie in the block as a whole. */
+/* Only pages that are completely in the block. */
 static void prefer_huge_pages(void *block, size_t size)
 {
 #ifdef MADV_HUGEPAGE
@@ -33,7 +33,7 @@ void *ek__alloc(size_t count, size_t size)
     return block;
 }
 
-/* realloc() would fill small pages before huge ones can be asked for. */
+/* realloc() would fill small pages before huge ones can be requested. */
 static void *grow(void *array, size_t old, size_t bytes)
 {
     if (bytes < LEAST)

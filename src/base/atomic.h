@@ -1,4 +1,4 @@
-/* base/atomic.h - C11's atomics, and C++'s where a header is read as C++17, which has no <stdatomic.h>. */
+/* base/atomic.h - C11's atomics, or C++'s where a header is compiled as C++17, which has no <stdatomic.h>. */
 #ifndef EK_BASE_ATOMIC_H
 #define EK_BASE_ATOMIC_H
 

@@ -1,10 +1,10 @@
-/* base/byte_order.h - bytes read from memory as a number with the first byte lowest, on every processor. */
+/* base/byte_order.h - reads little-endian numbers from memory on every processor. */
 #ifndef EK_BASE_BYTE_ORDER_H
 #define EK_BASE_BYTE_ORDER_H
 
 #include <stdint.h>
 
-/** The number that 8 bytes are, first byte lowest, from the one that memcpy() made of them. */
+/** The little-endian number of 8 bytes, from their value after memcpy(). */
 static inline uint64_t ek__lowest_first_64(uint64_t as_in_memory)
 {
 #if __BYTE_ORDER__ == __ORDER_BIG_ENDIAN__

@@ -1,5 +1,5 @@
-/* libc's functions in the C locale. The locale is the calling thread's for the time of one call: a process may have
- * set another one for all its threads. */
+/* Calls libc's functions in the C locale. The calling thread has it for the time of one call: the process may have set
+ * another one for all its threads. */
 #include "base/c_locale.h"
 
 #include <assert.h>
@@ -7,7 +7,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* With every category "C" libc returns an object of its own: nothing is allocated, and the call cannot fail. */
+/* With every category "C" libc returns a static object: nothing is allocated, and the call cannot fail. */
 static locale_t c_locale(void)
 {
     static _Atomic(locale_t) made;

@@ -1,4 +1,4 @@
-/* base/c_locale.h - libc's functions as they work in the C locale, whatever locale the process has set.
+/* base/c_locale.h - libc's functions with the C locale, independent of the process's locale.
  *
  * The library runs inside processes that call setlocale(): there strtod() stops at the point of "10.80", printf()
  * writes "10,80", and tolower('I') is not 'i'. So src calls the functions below in place of libc's; test `sources`
@@ -24,7 +24,8 @@ int ek__fprintf(FILE *out, const char *format, ...) __attribute__((format(printf
 /** alphasort() for scandir(): by the bytes of the names. */
 int ek__alphasort(const struct dirent **a, const struct dirent **b);
 
-/** Put the calling thread into the C locale, for libraries that read and print numbers. @return what leaving takes */
+/** Put the calling thread into the C locale, for libraries that read and print numbers. @return the argument for
+ *  leaving it */
 locale_t ek__c_locale_enter(void);
 void ek__c_locale_leave(locale_t before);
 

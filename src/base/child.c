@@ -1,5 +1,5 @@
-/* A child process whose answer comes in shared memory. No pipe: another thread's child would inherit its writing end,
- * and hold it open. */
+/* Runs work in a child process that returns its answer in shared memory. A pipe would not do, since another thread's
+ * child would inherit its writing end and keep it open. */
 #define _DEFAULT_SOURCE /* MAP_ANONYMOUS */
 #include "base/child.h"
 
@@ -33,7 +33,8 @@ static _Noreturn void be_child(bool (*work)(void *user, void *answer), void *use
 #endif
     if (getppid() != parent) /* it ended before */
         _exit(1);
-    /* The terminal's Ctrl-C comes to both: the parent decides. Handlers of the parent are not for this copy. */
+    /* The terminal's Ctrl-C reaches both processes: the parent decides. Handlers of the parent are not for this
+     * copy. */
     signal(SIGINT, SIG_IGN);
     signal(SIGTERM, SIG_DFL);
     signal(SIGHUP, SIG_DFL);
@@ -53,7 +54,7 @@ static void wait_for(pid_t child, bool (*over)(void *user), void *user, bool *st
     struct timespec wait = {.tv_nsec = FIRST_WAIT_NS};
     for (;;) {
         pid_t gone = waitpid(child, NULL, *stopped ? 0 : WNOHANG);
-        if (gone == child || (gone < 0 && errno != EINTR)) /* ECHILD: the process does not want to wait for children */
+        if (gone == child || (gone < 0 && errno != EINTR)) /* ECHILD: the process ignores its children's ends */
             return;
         if (gone < 0 || *stopped)
             continue;

@@ -1,5 +1,5 @@
-/* base/child.h - work of other people's code in a process of its own: it can be ended at any moment, may crash, print
- * and take the process's signals, and none of it reaches the caller's process. */
+/* base/child.h - runs third-party code in a separate process: it can be ended at any moment, may crash, print and take
+ * the process's signals, without effect on the caller's process. */
 #ifndef EK_BASE_CHILD_H
 #define EK_BASE_CHILD_H
 
@@ -17,12 +17,12 @@ typedef enum ek__child_end {
 /**
  * Run work(user, answer) in a copy of this process, and wait. The child's standard output and error go nowhere; it ends
  * with this process, and sees memory as it is now. The caller may have other threads where malloc() works in the child
- * of such a process: libc's does; those of AddressSanitizer and ThreadSanitizer may stand still, until over().
+ * of such a process: libc's does; those of AddressSanitizer and ThreadSanitizer may block until over().
  *
- * @param work    fills `answer`; false: it crashed, as far as the caller is concerned
- * @param answer  of `size` bytes, zeros at first; left alone unless the end is EK__CHILD_ANSWERED
- * @param over    asked every few milliseconds; when true, the child is killed
- * @return EK_OK; EK_ERR_MEMORY, EK_ERR_SYSTEM when there could be no process. Costs a fork(), some milliseconds for
+ * @param work    fills `answer`; false: treated as a crash
+ * @param answer  of `size` bytes, zeros at first; unchanged unless the end is EK__CHILD_ANSWERED
+ * @param over    called every few milliseconds; when true, the child is killed
+ * @return EK_OK; EK_ERR_MEMORY, EK_ERR_SYSTEM when no process could be started. Costs a fork(), some milliseconds for
  * each GB that this process uses.
  */
 ek_status ek__child_run(bool (*work)(void *user, void *answer), bool (*over)(void *user), void *user, void *answer,

@@ -1,6 +1,6 @@
-/* The only door between C and what CLP and CBC throw. Everything thrown counts as memory that is out: they throw
- * nothing else for programs that are well formed. */
-#define CLP_EXTERN_C /* what a Clp_Simplex is */
+/* Calls CLP and CBC for C and catches their exceptions. Every exception counts as a lack of memory: they throw nothing
+ * else for well-formed programs. */
+#define CLP_EXTERN_C /* definition of Clp_Simplex */
 #include <ClpEventHandler.hpp>
 #include <ClpSimplex.hpp>
 

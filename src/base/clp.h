@@ -1,5 +1,5 @@
 /* base/clp.h - linear programs, by CLP. It throws std::bad_alloc where there is no memory, which must not pass through
- * functions of C: here it becomes a flag, after which the program is only good to be deleted. `model` is CLP's own. */
+ * functions of C: here it becomes a flag, after which the program can only be deleted. `model` is CLP's own. */
 #ifndef EK_BASE_CLP_H
 #define EK_BASE_CLP_H
 
@@ -8,10 +8,10 @@
 /** Is CLP part of this build? Without it no program is made: nothing else here may be called. */
 bool ek__clp_present(void);
 
-/** A program without output and, unless `scales`, without scaling of its own; NULL when memory is out. */
+/** A program without output and, unless `scales`, without CLP's scaling; NULL when memory is out. */
 void *ek__clp_new(bool scales);
 void ek__clp_free(void *model);
-/** End a simplex under way once over(user), asked in every iteration, says true: its status is 5 then. */
+/** End a running simplex once over(user), called in every iteration, returns true: its status is then 5. */
 void ek__clp_stop_when(void *model, bool (*over)(void *user), void *user, bool *no_memory);
 
 /* As the functions of CLP that they are called after. Nothing is done once *no_memory is set; they set it. */
@@ -45,8 +45,8 @@ const int *ek__clp_lengths(void *model);
 const int *ek__clp_indices(void *model);
 const double *ek__clp_elements(void *model);
 
-/** Run work(user), which calls other libraries of COIN-OR. @return false when they had no memory; what they held then
- *  is lost. */
+/** Run work(user), which calls other libraries of COIN-OR. @return false when they had no memory; their memory is then
+ *  leaked. */
 bool ek__coin_run(void (*work)(void *user), void *user);
 
 #endif

@@ -1,6 +1,6 @@
 /* Reads YAML and JSON: makes the positioned tree from libyaml's events. The text is checked for size, encoding and
- * control characters first, because libyaml gives no position for those. One pass over the events, no recursion but for
- * copying what an alias stands for. */
+ * control characters first, because libyaml gives no position for those. One pass over the events; recursion only for
+ * copying the value of an alias. */
 #include "base/config_tree.h"
 
 #include <errno.h>
@@ -20,16 +20,16 @@ typedef struct anchor {
     const ek__node *node;
 } anchor;
 
-/* The state of a build, besides the tree. */
+/* The state of a build, without the tree. */
 typedef struct builder {
     ek__config_builder tree;
     bool aliases;          /* are allowed */
     const anchor *anchors; /* the newest first, since a name may be used again */
     yaml_parser_t parser;
-    size_t n_characters; /* of the text, to tell a truncated file from a wrong one */
+    size_t n_characters; /* of the text, to distinguish a truncated file from a wrong one */
     const char *text;
     size_t size;
-    size_t mark_character, mark_byte; /* the mark that was looked up last */
+    size_t mark_character, mark_byte; /* the last mark that was converted */
     size_t n_skipped;                 /* bytes of the file before the text */
 } builder;
 
@@ -63,8 +63,8 @@ static unsigned int surrogate_pair(const char *s, const char *end)
     return 0x10000u + ((unsigned int)(high - 0xD800) << 10) + (unsigned int)(low - 0xDC00);
 }
 
-/* Rewrite one double-quoted string in place: \ud83d\ude00 becomes \U0001F600, and the two bytes won are put behind the
- * closing quote as spaces, so that nothing after the string moves. `s` is at the opening quote; returns its end. */
+/* Rewrite one double-quoted string in place: \ud83d\ude00 becomes \U0001F600, and the two saved bytes become spaces
+ * after the closing quote, so that nothing after the string moves. `s` is at the opening quote; returns its end. */
 static char *rewrite_string(char *s, char *end)
 {
     char *to = s + 1, *from = s + 1;
@@ -88,7 +88,7 @@ static char *rewrite_string(char *s, char *end)
     return from;
 }
 
-/* What is legal JSON and not YAML; only for text that starts with a brace or bracket. */
+/* Rewrite legal JSON that is not YAML; only for text that starts with a brace or bracket. */
 static void rewrite_json(char *text, size_t size)
 {
     char *end = text + size, *s = text;
@@ -110,7 +110,7 @@ static bool continues(char byte)
     return ((unsigned char)byte & 0xC0) == 0x80;
 }
 
-/* libyaml counts characters. Marks come in order but for a few steps back, so all of them cost one pass. */
+/* libyaml counts characters. Marks come in order except for a few steps back, so all of them cost one pass. */
 static int byte_of(builder *b, const yaml_mark_t *mark)
 {
     while (b->mark_character < mark->index && b->mark_byte < b->size) {
@@ -302,7 +302,7 @@ static ek_status build(builder *b, const char *text, size_t size)
         }
         end = event.type == YAML_STREAM_END_EVENT;
         status = add_event(b, &event);
-        if (event.end_mark.index > before) { /* what is empty ends where it begins, which may be further up */
+        if (event.end_mark.index > before) { /* an empty value ends where it begins, which may be further up */
             ek__watch_spent((double)(event.end_mark.index - before));
             before = event.end_mark.index;
         }
@@ -372,7 +372,7 @@ ek_status ek__config_parse_buffer_with_aliases(const char *name, const char *tex
     return parse_copy(name, text, size, true, out, err);
 }
 
-/* Read to the end or one byte beyond the limit, whatever the stream is. */
+/* Read any kind of stream to its end or to one byte beyond the limit. */
 static ek_status read_stream(FILE *file, const char *name, char **out, size_t *out_size, ek_error *err)
 {
     size_t room = 64 << 10, size = 0;

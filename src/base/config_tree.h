@@ -1,13 +1,13 @@
-/* base/config_tree.h - one tree for YAML and JSON in which every value knows its line and column.
+/* base/config_tree.h - reads YAML and JSON into one tree in which every value has its line and column.
  *
- * Both languages go through libyaml's events: JSON is YAML's flow style, and libyaml gives a line and column for every
- * value, which JSON libraries do not. What JSON has and libyaml refuses (surrogate pairs, tabs before the first brace)
- * is rewritten before parsing without moving any value. Everything is bounded by the limits below; aliases (unless
- * asked for), tags, duplicate keys and several documents in one file are refused, so a document is never larger than
+ * Both languages are read with libyaml's events: JSON is YAML's flow style, and libyaml gives a line and column for
+ * every value, which JSON libraries do not. JSON that libyaml refuses (surrogate pairs, tabs before the first brace) is
+ * rewritten before parsing without moving any value. Everything is bounded by the limits below; aliases (unless
+ * requested), tags, duplicate keys and several documents in one file are refused, so a document is never larger than
  * its file.
  *
- * Scalars are text until a typed helper reads them. A helper's error names the field's path, what was found, what is
- * expected, and ends with the caller's advice. */
+ * Scalars are text until a typed helper reads them. A helper's error names the field's path, the found and the expected
+ * value, and ends with the caller's advice. */
 #ifndef EK_BASE_CONFIG_TREE_H
 #define EK_BASE_CONFIG_TREE_H
 
@@ -28,7 +28,7 @@ typedef enum ek__node_kind { EK__SCALAR, EK__LIST, EK__MAP } ek__node_kind;
 /** A value. Immutable and owned by its document. */
 typedef struct ek__node {
     ek__node_kind kind;
-    bool quoted;              /**< a scalar in quotes: text, whatever it looks like */
+    bool quoted;              /**< a scalar in quotes: always text */
     bool flow;                /**< a list or map in brackets or braces */
     int line, column;         /**< of the value, from 1 */
     int key_line, key_column; /**< of its key, when it sits in a map */
@@ -40,13 +40,14 @@ typedef struct ek__node {
     const char *anchor;       /**< the name after its '&'; NULL without one, or where aliases are not allowed */
     const char *key;          /**< NULL unless it sits in a map */
     const char *text;         /**< of a scalar, without NUL bytes; NULL otherwise */
-    const struct ek__node *original; /**< what an alias stands for, in the value for it and all inside; else NULL */
+    const struct ek__node *original; /**< the value of an alias, in its copy and everything inside; else NULL */
     struct ek__node *parent, *first, *last, *next;
 } ek__node;
 
 typedef struct ek__config_tree ek__config_tree;
 
-/** What every helper needs: where the values come from and where complaints go. `listener`, `err` may be NULL. */
+/** Input of every helper: the source of the values and the receivers of errors and warnings. `listener`, `err` may be
+ *  NULL. */
 typedef struct ek__in {
     const ek__config_tree *doc;
     const ek_listener *listener;
@@ -55,10 +56,10 @@ typedef struct ek__in {
 
 /** Read a file; "-" is standard input. @return EK_OK, EK_ERR_INPUT with the place, EK_ERR_SYSTEM, EK_ERR_MEMORY. */
 ek_status ek__config_read(const char *path, ek__config_tree **out, ek_error *err);
-/** ek__config_read() for files of other programs, where aliases (*name) are usual: each becomes a copy of what its
- * anchor marks, with the places of the original. Copies count towards the limits above. Merge keys (<<) are refused. */
+/** ek__config_read() for files of other programs, where aliases (*name) are usual: each becomes a copy of its anchor's
+ *  value, with the positions of the original. Copies count towards the limits above. Merge keys (<<) are refused. */
 ek_status ek__config_read_with_aliases(const char *path, ek__config_tree **out, ek_error *err);
-/** The same from memory; `name` stands for the file in messages and is copied. */
+/** The same from memory; `name` is the file name used in messages and is copied. */
 ek_status ek__config_parse_buffer(const char *name, const char *text, size_t size, ek__config_tree **out,
                                   ek_error *err);
 ek_status ek__config_parse_buffer_with_aliases(const char *name, const char *text, size_t size, ek__config_tree **out,
@@ -66,7 +67,7 @@ ek_status ek__config_parse_buffer_with_aliases(const char *name, const char *tex
 /** The bytes of a file ("-" is standard input) within the limit above; free() them. @return EK_OK, EK_ERR_INPUT when it
  *  is too large, EK_ERR_SYSTEM, EK_ERR_MEMORY. */
 ek_status ek__config_read_text(const char *path, char **out, size_t *size, ek_error *err);
-/** How messages call a path: itself, but "<stdin>" for "-". */
+/** The name of a path in messages: itself, but "<stdin>" for "-". */
 const char *ek__path_name(const char *path);
 void ek__config_free(ek__config_tree *doc);
 const ek__node *ek__config_root(const ek__config_tree *doc);
@@ -76,7 +77,8 @@ const char *ek__config_name(const ek__config_tree *doc);
 ek_origin ek__node_origin(const ek__config_tree *doc, const ek__node *node);
 /** Write the dotted path of a node ("memory_usage.body_memories.stage_id[3]") to `out`, cut to `size`. */
 void ek__node_path(const ek__node *node, char *out, size_t size);
-/** Write what a node holds, for people ("'abc'", "a list of 3", "nothing") to `out`, printable and cut to `size`. */
+/** Describe the value of a node, for people ("'abc'", "a list of 3", "nothing") to `out`, printable and cut to
+ *  `size`. */
 void ek__node_describe(const ek__node *node, char *out, size_t size);
 
 /** Is it an empty scalar or null? */
@@ -89,7 +91,7 @@ bool ek__node_is_int(const ek__node *node, int *value);
 
 /** The value of a key, or NULL when it is absent or null. */
 const ek__node *ek__get(const ek__node *map, const char *key);
-/** The value of a key, or the error that it is missing. `advice` says what to write. */
+/** The value of a key, or the error that it is missing. `advice` is the remedy in the message. */
 ek_status ek__require(const ek__in *in, const ek__node *map, const char *key, const char *advice, const ek__node **out);
 /** Is the node of this kind? */
 ek_status ek__expect(const ek__in *in, const ek__node *node, ek__node_kind kind, const char *advice);
@@ -120,7 +122,7 @@ void ek__warn_unknown_keys(const ek__in *in, const ek__node *map, const char *co
 
 /** Levenshtein distance of two words of at most 48 bytes; 48 when one is longer. */
 size_t ek__edit_distance(const char *a, const char *b);
-/** The name that a word may have been meant for: at most a third of its letters are wrong. NULL: none. @param n  names;
+/** The name nearest to a misspelt word: at most a third of its letters are wrong. NULL: none. @param n  names;
  *  -1: up to NULL. O(names x letters^2) */
 const char *ek__nearest_word(const char *word, const char *const *names, int n);
 /** Is it a finite decimal number? Then *value is set. Needs LC_NUMERIC as in the C locale. */
@@ -129,7 +131,7 @@ bool ek__text_is_number(const char *text, double *value);
 bool ek__text_is_printable(const char *text);
 /** A copy of `text` from ek__alloc(), or NULL when memory is out. */
 char *ek__strdup(const char *text);
-/** `size` bytes with a NUL behind them. @return free() it; NULL when memory is out */
+/** `size` bytes with a terminating NUL. @return free() it; NULL when memory is out */
 char *ek__text_copy(const char *text, size_t size);
 
 #endif

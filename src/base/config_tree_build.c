@@ -1,5 +1,5 @@
-/* The tree of a document: an arena for its nodes and texts, limits, duplicate keys. No recursion, so the depth limit is
- * the only thing that bounds nesting. */
+/* Builds the tree of a document: an arena for its nodes and texts, limits, duplicate keys. Without recursion, so only
+ * the depth limit bounds nesting. */
 #include "base/config_tree_build.h"
 
 #include <stdalign.h>

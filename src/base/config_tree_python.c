@@ -1,4 +1,4 @@
-/* Assignments of a Python program as a document. The statements are found first, with the tokens of their values;
+/* Reads assignments of a Python program as a document. The statements are found first, with the tokens of their values;
  * values are then written into the tree from there, so that a name is looked up where it is used. */
 #include "base/config_tree_python.h"
 
@@ -27,7 +27,7 @@ typedef struct reader {
     ek_error *err;
 } reader;
 
-/* Where an expression stands. */
+/* Position of an expression. */
 typedef struct range {
     int begin, end;
 } range;
@@ -59,7 +59,7 @@ static int end_of(const reader *r, int token)
     return r->p.token[token].at + r->p.token[token].size;
 }
 
-/* The next token of the same depth: behind a bracket or an f-string, behind its other end. */
+/* The next token of the same depth: of a bracket or an f-string, after its other end. */
 static int after(const reader *r, int token)
 {
     int partner = r->p.token[token].partner;
@@ -127,7 +127,7 @@ static ek_status read_statement(reader *r, range s, bool conditional)
     return EK_OK;
 }
 
-/* From a header to behind its block. */
+/* From a header to the end of its block. */
 static int skip_block(const reader *r, int at)
 {
     int depth = 0;
@@ -169,7 +169,7 @@ static ek_status find_statements(reader *r)
     return status;
 }
 
-/* ---- what an expression stands for ---- */
+/* ---- value of an expression ---- */
 
 /* Without brackets around it, other than a tuple's. */
 static range bare(const reader *r, range e)
@@ -193,7 +193,7 @@ static bool is_map(const reader *r, range e, range *inside)
            (call || inside->begin == inside->end || find(r, *inside, ":") < inside->end);
 }
 
-/* The next entry of a map: its key's token, -1 where it is none that is known, and its value. *at moves behind it. */
+/* The next entry of a map: its key's token, -1 where it is unknown, and its value. *at moves past it. */
 static int next_entry(const reader *r, range inside, int *at, range *value)
 {
     int begin = *at, end = find(r, (range){begin, inside.end}, ",");
@@ -225,7 +225,7 @@ static void key_text(const reader *r, int token, const char **text, size_t *size
     *size = (size_t)r->p.token[token].size;
 }
 
-/* What a name, or NAME["key"]["key"], stands for; e itself where it is neither or not known. */
+/* The value of a name, or of NAME["key"]["key"]; e itself where it is neither or not known. */
 static range resolve(const reader *r, range e)
 {
     e = bare(r, e);
@@ -281,7 +281,7 @@ static number literal(const reader *r, int token)
     return out;
 }
 
-/* A number, a name that stands for one, int(...) and float(...), an expression in brackets. */
+/* A number, a name of one, int(...) and float(...), an expression in brackets. */
 static number atom(reader *r, range e)
 {
     number out = {.known = false};
@@ -427,7 +427,7 @@ static ek_status put_scalar(reader *r, range e)
         if (is(r, e.begin, words[i][0]))
             return put_text(r, e, words[i][1], strlen(words[i][1]), false);
     number value = sum(r, e);
-    if (!value.known || fabs(value.value) > 1e15) { /* as it stands, which is no number */
+    if (!value.known || fabs(value.value) > 1e15) { /* unchanged, as text */
         int begin = r->p.token[e.begin].at, size = end_of(r, e.end - 1) - begin;
         const char *source = r->p.text + begin;
         bool digits = size > 0 && strchr("0123456789.", *source);

@@ -1,6 +1,6 @@
-/* Reads TOML with toml++ and puts what it finds into a document's tree. The library recurses over nested values and,
- * when it frees them, over the tables of dotted keys, so that both are bounded before or by it. Nothing is thrown past
- * this file: the parser reports instead (TOML_EXCEPTIONS 0), and memory that runs out is caught at the only door. */
+/* Reads TOML with toml++ into a document's tree. The library recurses over nested values and, when it frees them, over
+ * the tables of dotted keys, so that both are bounded before or by it. No exception leaves this file: the parser
+ * reports errors instead (TOML_EXCEPTIONS 0), and a lack of memory is caught in the entry function. */
 #include <algorithm>
 #include <charconv>
 #include <cstring>
@@ -20,16 +20,16 @@ extern "C" {
 #undef TOML_SHARED_LIB
 #define TOML_HEADER_ONLY 1
 #define TOML_EXCEPTIONS  0
-/* Its assertions, of which some fail on wrong input such as "[|x]" ("[" before what begins no key): the parser's own
- * checks behind them report it. Without NDEBUG they are no promises to the compiler either. */
+/* Its assertions are off: some fail on wrong input such as "[|x]" ("[" before text that does not begin a key), which
+ * the parser's own checks after them report. Without NDEBUG they are no promises to the compiler either. */
 #undef NDEBUG
 #define TOML_ASSERT(condition)     static_assert(true)
 #define TOML_ENABLE_FORMATTERS     0
 #define TOML_ENABLE_WINDOWS_COMPAT 0
 #define TOML_MAX_NESTED_VALUES     (EK__TOML_MAX_BRACKETS)
 #include <toml++/impl/preprocessor.h>
-/* What its classes of characters take for unreachable is reached, too, by letters beyond ASCII where a space might
- * stand: no is the answer. */
+/* Code that its classes of characters declare unreachable is reached by letters beyond ASCII in the place of a space:
+ * return no there. */
 #pragma push_macro("TOML_UNREACHABLE")
 #undef TOML_UNREACHABLE
 #define TOML_UNREACHABLE return false
@@ -40,7 +40,7 @@ extern "C" {
 namespace
 {
 
-/* Bytes of lines and columns: where lines begin, and within the line that was looked up last where a column is. */
+/* Bytes of lines and columns: the begins of lines, and the positions of columns in the last line that was looked up. */
 class places
 {
   public:
@@ -51,7 +51,8 @@ class places
                 line_.push_back(i + 1);
     }
 
-    /* Steps from the place before, either way: inside a long line a value's end is told before what is in it. */
+    /* Steps from the previous place in both directions: inside a long line a value's end is reported before its
+     * contents. */
     ek__mark mark(const toml::source_position &at)
     {
         const size_t line = std::clamp<size_t>(at.line, 1, line_.size()), column = std::max<size_t>(at.column, 1);
@@ -147,7 +148,7 @@ ek_status add_key(builder &b, const toml::key &key)
     return status;
 }
 
-/* Values of a table as the file has them; the library sorts them by name. */
+/* Values of a table in the file's order; the library sorts them by name. */
 ek_status add_members(builder &b, const toml::table &table)
 {
     std::vector<std::pair<const toml::key *, const toml::node *>> members;
@@ -201,7 +202,7 @@ ek_status fail_syntax(builder &b, const toml::parse_error &error)
                     description.c_str());
 }
 
-/* ---- what is too deep, before the library sees it ---- */
+/* ---- nesting limits, checked before the library reads the text ---- */
 
 /* The end of a string or comment that begins at `i`. */
 size_t skip_text(std::string_view text, size_t i)
@@ -216,7 +217,7 @@ size_t skip_text(std::string_view text, size_t i)
         if (text.substr(i, end.size()) == end) {
             i += end.size();
             for (int more = 0; lines && more < 2 && i < text.size() && text[i] == quote; more++)
-                i++; /* quotes that belong to the text */
+                i++; /* quotes that are part of the text */
             return i;
         }
         if (text[i] == '\n' && !lines)
@@ -227,7 +228,8 @@ size_t skip_text(std::string_view text, size_t i)
     return text.size();
 }
 
-/* Where a key has too many dots; npos: nowhere. What is no valid TOML ends the library's work before what is behind. */
+/* The position of a key with too many dots; npos: none. Invalid TOML ends the library's work before the text after
+ * it. */
 size_t find_too_deep(std::string_view text)
 {
     int dots = 0;

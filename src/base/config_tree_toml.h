@@ -1,4 +1,4 @@
-/* base/config_tree_toml.h - TOML as a document, so that typed reading and messages are those of YAML and JSON. */
+/* base/config_tree_toml.h - reads TOML as a document, so that typed reading and messages are those of YAML and JSON. */
 #ifndef EK_BASE_CONFIG_TREE_TOML_H
 #define EK_BASE_CONFIG_TREE_TOML_H
 
@@ -14,9 +14,9 @@ enum {
     EK__TOML_MAX_BRACKETS = 32 /* lists and inline tables inside each other */
 };
 
-/** ek__config_parse_buffer() for TOML 1.0. Values of a table are in the order of the file. Numbers are decimal text,
- *  whatever base they are written in; inf and nan stay words, and dates and times are text in quotes. Keys of headers
- *  ([a.b]) and dotted keys have the place of the part that names them.
+/** ek__config_parse_buffer() for TOML 1.0. Values of a table are in the order of the file. Numbers of all bases become
+ *  decimal text; inf and nan stay words, and dates and times are text in quotes. Keys of headers ([a.b]) and dotted
+ *  keys have the place of the part that names them.
  *  @return EK_OK; EK_ERR_INPUT with line and column; EK_ERR_MEMORY. O(size x log(keys of a table)). */
 ek_status ek__config_parse_toml(const char *name, const char *text, size_t size, ek__config_tree **out, ek_error *err);
 

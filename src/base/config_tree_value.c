@@ -1,6 +1,5 @@
-/* Reads typed values out of a document and words every complaint the same way: path, what was found, what is expected,
- * advice. Types follow YAML 1.1 as PyYAML resolves it, except that base-60, octal and hexadecimal numbers are refused
- * rather than guessed at. */
+/* Reads typed values out of a document and words every error the same way: path, found value, expected value, advice.
+ * Types follow YAML 1.1 as PyYAML resolves it, except that base-60, octal and hexadecimal numbers are refused. */
 #include <assert.h>
 #include <errno.h>
 #include <limits.h>
@@ -21,7 +20,7 @@ enum {
     MAX_UNKNOWN_KEYS = 20, /* warnings per map */
 };
 
-/* ---- showing things ---- */
+/* ---- descriptions ---- */
 
 /* Append user text: control characters as \xNN, at most SHOWN_BYTES, never half a UTF-8 sequence. */
 static size_t show_text(const char *text, char *out, size_t size, size_t at)
@@ -129,7 +128,7 @@ static ek_status fail_type(const ek__in *in, const ek__node *node, const char *e
     return ek__fail_at(in, node, "is %s, expected %s; %s", found, expected, advice);
 }
 
-/* ---- what a scalar is ---- */
+/* ---- type of a scalar ---- */
 
 static bool is_one_of(const char *text, const char *const *words)
 {
@@ -198,7 +197,7 @@ bool ek__node_is_int(const ek__node *node, int *value)
     return true;
 }
 
-/* strtod() alone would take "nan", "infinity" and "0x1p3" too. */
+/* strtod() would also accept "nan", "infinity" and "0x1p3". */
 bool ek__text_is_number(const char *text, double *value)
 {
     const char *s = text + (text[0] == '+' || text[0] == '-');

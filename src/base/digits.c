@@ -1,4 +1,4 @@
-/* Numbers as texts, the same in every locale. */
+/* Writes numbers as texts, the same in every locale. */
 #include "base/digits.h"
 
 #include <math.h>

@@ -1,4 +1,4 @@
-/* base/digits.h - numbers as texts that no locale changes. */
+/* base/digits.h - writes numbers as texts, independent of the locale. */
 #ifndef EK_BASE_DIGITS_H
 #define EK_BASE_DIGITS_H
 
@@ -12,13 +12,13 @@ typedef struct ek__digits {
     char text[48];
 } ek__digits;
 
-/** Fixed decimals with a point, whatever the locale; "-" when not finite. No negative zero. */
+/** Fixed decimals with a point in every locale; "-" when not finite. No negative zero. */
 ek__digits ek__fixed(double value, int decimals);
 
 /** At most six significant digits after which zeros are cut: "1396.31", "15450.3", "12". */
 ek__digits ek__short(double value);
 
-/** Fifteen significant digits with a point, whatever the locale; "-" when not finite. */
+/** Fifteen significant digits with a point in every locale; "-" when not finite. */
 ek__digits ek__real(double value);
 
 /** The same with a point or an exponent in any case: "1.0", "0.5", "1e20", "1e-7". */

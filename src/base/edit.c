@@ -1,7 +1,7 @@
-/* Notes changes of a YAML file and makes them: the tree (base/config_tree.h) says where values stand; every change
- * becomes a range of bytes and what takes its place; all are sorted and applied in one pass; the tree of the new text
- * is compared with the old one and the changes, so that a layout that was not thought of is refused rather than
- * damaged. It does not follow an alias into the map it stands for, does not change keys and removes none. */
+/* Notes changes of a YAML file and makes them: the tree (base/config_tree.h) has the positions of values; every change
+ * becomes a range of bytes and its replacement; all are sorted and applied in one pass; the tree of the new text is
+ * compared with the old one and the changes, so that an unexpected layout is refused, not damaged. It does not follow
+ * an alias into its map, and neither changes nor removes keys. */
 #include "base/edit.h"
 
 #include <stdlib.h>
@@ -108,7 +108,7 @@ const ek__config_tree *ek__edit_config(const ek__edit *edit)
 
 /* ---- noting a change ---- */
 
-/* Walk the path as far as it is there, and refuse what no key can be set in. */
+/* Walk the path as far as it exists, and refuse values in which no key can be set. */
 static ek_status follow(const ek__edit *edit, ek__edit_request *r, ek_error *err)
 {
     const ek__in in = {edit->file.doc, NULL, err};

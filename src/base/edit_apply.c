@@ -1,6 +1,6 @@
-/* Makes splices of what was decided: new text for values, keys that are added, anchors that move to the first alias
- * that stays, so that nobody else's value changes. Changes do not overlap; sorted by place they tell by bisection
- * whether an alias stays. */
+/* Turns the decided changes into splices: new text for values, added keys, anchors that move to the first alias that
+ * stays, so that no other value changes. Changes do not overlap; as they are sorted by place, a bisection finds whether
+ * an alias stays. */
 #include "base/edit_internal.h"
 
 #include <stdio.h>
@@ -11,7 +11,7 @@ enum { DEFAULT_STEP = 2 };
 
 /* ---- splices ---- */
 
-/* A splice whose text is what has been added to w->text since `text_begin`. */
+/* Add a splice with the text added to w->text since `text_begin`. */
 static ek_status add_splice(ek__work *w, int begin, int end, size_t text_begin, const ek__edit_request *by)
 {
     if (w->text.failed)
@@ -27,8 +27,8 @@ static bool in_flow(const ek__node *node)
     return node->parent && node->parent->flow;
 }
 
-/* Where a value's text goes when none is there, or when it has lines of its own: directly behind its key, or behind the
- * anchor that it keeps. *lead is what must stand before it. */
+/* The position of a value's text when there is none, or when it has separate lines: directly after its key, or after
+ * the anchor that it keeps. *lead is the text to write before it. */
 static ek_status find_head(const ek__work *w, const ek__edit_change *c, int *head, const char **lead)
 {
     const ek__source *file = w->file;
@@ -158,7 +158,7 @@ static ek_status collect_aliases(ek__work *w, const ek__node *node)
     return status;
 }
 
-/* Does a value go, itself or with what it is in? The changes are sorted by place and do not overlap. */
+/* Is a value removed, itself or with its surrounding value? The changes are sorted by place and do not overlap. */
 static bool goes(const ek__work *w, const ek__node *node)
 {
     size_t first = 0, last = w->n_changes;
@@ -215,7 +215,7 @@ static ek_status move_anchors_inside(ek__work *w, const ek__node *node, const ek
     return status;
 }
 
-/* The value stays where it is, changed inside; its anchor goes, with a blank. */
+/* The value stays where it is, changed inside; its anchor is removed, with a blank. */
 static ek_status strip_anchor(ek__work *w, const ek__node *node)
 {
     bool moved;
@@ -250,7 +250,7 @@ static ek_status move_anchors(ek__work *w)
 
 /* ---- applying ---- */
 
-/* By how much the file's first map inside a map is indented. */
+/* The indentation of the file's first map inside a map. */
 static int find_step(const ek__node *map)
 {
     for (const ek__node *child = map->first; child; child = child->next) {

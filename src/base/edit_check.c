@@ -1,5 +1,5 @@
-/* Compares the tree of the new text with that of the old one, key by key along the paths of the changes: values that
- * were asked for by their meaning, all others to the letter. */
+/* Compares the tree of the new text with that of the old one, key by key along the paths of the changes: requested
+ * values by their meaning, all others byte for byte. */
 #include "base/edit_internal.h"
 
 #include <string.h>
@@ -49,7 +49,7 @@ static ek_status check_new(const ek__work *w, const ek__node *node, ek__edit_ran
     return n == 0 ? EK_OK : ek__edit_fail(w, first);
 }
 
-/* `now` holds the keys of `old` in their order; what is between them was asked for; all that was asked for is there. */
+/* `now` has the keys of `old` in their order, only requested keys between them, and all requested keys. */
 static ek_status check_map(const ek__work *w, const ek__node *old, const ek__node *now, ek__edit_range all, int depth)
 {
     size_t n_found = 0;
@@ -78,7 +78,7 @@ static ek_status check_map(const ek__work *w, const ek__node *old, const ek__nod
     return n_found == all.last - all.first ? EK_OK : ek__edit_fail(w, &w->edit->request[all.first]);
 }
 
-/* Whose splice stands at a place of the new text, or last before it? */
+/* The request of the splice at a place of the new text, or of the last one before it. */
 static const ek__edit_request *culprit(const ek__work *w, const ek__text *text, int line)
 {
     size_t at = 0;

@@ -1,5 +1,5 @@
-/* What the parts of the editor share: a text as a tree, a key of a map, the path and place of a request, the requests
- * below a path. */
+/* Helpers shared by the parts of the editor: a text as a tree, a key of a map, the path and place of a request, the
+ * requests below a path. */
 #include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>

@@ -1,12 +1,12 @@
-/* Decides which values a set of changes is about: walks the tree along the sorted paths, leaves alone what means the
- * same already, goes into lists of the same shape and maps with the same keys, and puts what is missing together as one
- * new value. O((n + m) log m) for n values that are compared and m changes. */
+/* Finds the values that a set of changes affects: walks the tree along the sorted paths, skips values with the same
+ * meaning, descends into lists of the same shape and maps with the same keys, and makes one new value of missing keys.
+ * O((n + m) log m) for n values that are compared and m changes. */
 #include "base/edit_internal.h"
 
 #include <stdlib.h>
 #include <string.h>
 
-/* ---- what means the same ---- */
+/* ---- equality by meaning ---- */
 
 /* Text that no reader takes for a number, a truth value or a date. */
 static bool is_plain_text(const ek__node *node)
@@ -65,7 +65,7 @@ bool ek__same_keys(const ek__node *a, const ek__node *b)
     return true;
 }
 
-/* Lists of the same length, element by element; an alias has no shape of its own and can become any value. */
+/* Lists of the same length, element by element; an alias has no shape and can become any value. */
 static bool same_shape(const ek__node *old, const ek__node *value)
 {
     if (old->original)
@@ -81,7 +81,7 @@ static bool same_shape(const ek__node *old, const ek__node *value)
     return true;
 }
 
-/* ---- deciding what to change ---- */
+/* ---- changes to make ---- */
 
 static ek_status pass(ek__work *w, const ek__node *node)
 {
@@ -144,7 +144,7 @@ static ek_status split(const ek__work *w, ek__edit_range all, int depth, ordered
     return EK_OK;
 }
 
-/* Is the first request of a run for its key at `depth` itself? Then there must be no other. */
+/* Does the first request of a run end at its key at `depth`? Then it must be the only one. */
 static ek_status is_whole(const ek__work *w, ek__edit_range r, int depth, bool *out)
 {
     const ek__edit_request *first = &w->edit->request[r.first];
@@ -182,7 +182,7 @@ static ek_status write_map(const ek__work *w, ek__edit_range all, int depth, ek_
     return status;
 }
 
-/* One value of all that the requests set inside of it: what follows treats it like one that was given. */
+/* Make one value of all values that the requests set inside of it, treated afterwards like a given one. */
 static ek_status make_map(ek__work *w, ek__edit_range all, int depth, const ek__source **out)
 {
     EK__EDIT_GROW(w, made, n_made, made_capacity);
@@ -223,7 +223,7 @@ static ek_status value_of(ek__work *w, ek__edit_range r, int depth, const ek__so
     return EK_OK;
 }
 
-/* Where a new key goes: behind the key it asks for; when that is new itself, to where that went. */
+/* The position of a new key: after the key that it names; when that is new itself, at the same position. */
 static const ek__node *find_place(const ek__work *w, const ek__node *map, ek__edit_range all, int depth,
                                   const ek__edit_request *r)
 {
@@ -270,7 +270,7 @@ static ek_status decide_child(ek__work *w, const ek__node *child, ek__edit_range
     return status ? status : decide(w, child, source, ek__config_root(source->doc), &w->edit->request[r.first]);
 }
 
-/* Keys that are there come first: what is added inside of a map must stand before what is added behind it. */
+/* Existing keys come first: additions inside of a map must be written before additions after it. */
 static ek_status decide_map(ek__work *w, const ek__node *map, ek__edit_range all, int depth)
 {
     ordered_run *runs = NULL;

@@ -1,7 +1,7 @@
-/* Writes YAML text and finds the parts of what is there. Positions come from the document's tree; only what no tree
- * knows is looked for in the bytes: blanks, comments, the colon, line breaks. Comments are told from text by the spans
- * of all scalars: outside of them a '#' begins a comment. Line breaks are LF and CRLF; the others that YAML 1.1 knows
- * are taken for text, and what comes of that is caught by the editor's own check. */
+/* Writes YAML text and finds the parts of existing text. Positions come from the document's tree; only the parts that a
+ * tree lacks are searched in the bytes: blanks, comments, the colon, line breaks. Comments are distinguished from text
+ * by the spans of all scalars: outside of them a '#' begins a comment. Line breaks are LF and CRLF; the others of YAML
+ * 1.1 are taken for text, and errors from that are found by the editor's own check. */
 #include "base/edit_text.h"
 
 #include <stdio.h>
@@ -78,7 +78,7 @@ static bool in_name(char c)
     return (c >= '0' && c <= '9') || (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || c == '_' || c == '-';
 }
 
-/* Behind blanks, comments and line breaks, but not behind `end`. */
+/* After blanks, comments and line breaks, but not after `end`. */
 static int skip_gap(const ek__source *source, int at, int end)
 {
     while (at < end) {
@@ -128,7 +128,7 @@ static bool is_block_scalar(const ek__source *source, const ek__node *node, cons
     return node->kind == EK__SCALAR && span->content < span->end && strchr("|>", source->text[span->content]);
 }
 
-/* What a block list or map ends with. */
+/* The last value of a block list or map. */
 static const ek__node *last_inside(const ek__node *node)
 {
     while (!node->original && !node->flow && node->last)
@@ -166,8 +166,8 @@ int ek__end_of_lines(const ek__source *source, const ek__node *node)
 
 /* ---- writing ---- */
 
-/* Length of what a plain or single-quoted scalar cannot hold: control characters, and what YAML 1.1 or libyaml takes
- * for a line break or refuses; 0 when the character at `s` is none of it. */
+/* Length of a character that a plain or single-quoted scalar cannot contain: control characters, and those that YAML
+ * 1.1 or libyaml takes for a line break or refuses; 0 when the character at `s` is allowed. */
 static int special_length(const char *s, unsigned int *code)
 {
     unsigned char a = (unsigned char)s[0], b = a ? (unsigned char)s[1] : 0, c = b ? (unsigned char)s[2] : 0;
@@ -330,7 +330,7 @@ typedef struct range {
     int begin, end;
 } range;
 
-/* The keys and scalars inside a cut, in order: what a '#' or a line break may be a part of. */
+/* The keys and scalars inside a cut, in order: a '#' or a line break may be a part of them. */
 typedef struct texts {
     range *item;
     size_t n, capacity;
@@ -423,8 +423,8 @@ static int write_middle(ek__text *out, const ek__source *source, const texts *t,
     }
 }
 
-/* Inside of brackets more may follow on the line, or be added there: that goes to a line of its own when a comment
- * stays. Elsewhere nothing but a comment can follow. */
+/* Inside of brackets more may follow on the line, or be added there: it gets a separate line when a comment stays.
+ * Elsewhere only a comment can follow. */
 static void write_last(ek__text *out, const ek__source *source, const texts *t, size_t *next, int at, bool kept,
                        ek__cut *cut)
 {

@@ -1,5 +1,5 @@
-/* base/edit_text.h - what the editor (base/edit.h) does with bytes: where the parts of a value stand, how a new value
- * is written, what stays of a value's lines when it goes. */
+/* base/edit_text.h - byte level of the editor (base/edit.h): positions of the parts of a value, the text of a new
+ * value, and the lines that stay when a value is removed. */
 #ifndef EK_BASE_EDIT_TEXT_H
 #define EK_BASE_EDIT_TEXT_H
 
@@ -23,7 +23,7 @@ typedef struct ek__source {
     ek__config_tree *doc;
 } ek__source;
 
-/** Where a value stands: an anchor, perhaps, then the value. Without an anchor anchor_end == begin; a value that is
+/** The position of a value: an optional anchor, then the value. Without an anchor anchor_end == begin; a value that is
  *  not written at all has content == end. */
 typedef struct ek__text_span {
     int begin, anchor_end, content, end;
@@ -31,12 +31,12 @@ typedef struct ek__text_span {
 
 /** As ek__node.begin and .end, but a block scalar ends with its last line that is not blank. */
 ek__text_span ek__span_of(const ek__source *source, const ek__node *node);
-/** Behind a key's last character. */
+/** The byte after a key's last character. */
 int ek__key_end(const ek__source *source, const ek__node *node);
-/** Where a line can be added behind a value: where a line ends, or (behind a block scalar that keeps its blank lines)
- *  begins. */
+/** The position for a new line after a value: the end of a line, or (after a block scalar that keeps its blank lines)
+ *  its begin. */
 int ek__end_of_lines(const ek__source *source, const ek__node *node);
-/** Behind the blanks at `at`. */
+/** The byte after the blanks at `at`. */
 int ek__skip_blanks(const ek__source *source, int at);
 /** Where the line break is that ends the line of `at`; the text's size when there is none. */
 int ek__line_end(const ek__source *source, int at);
@@ -51,17 +51,17 @@ void ek__write_block(ek__text *out, const ek__source *source, const ek__node *ma
 /** Write a key; in double quotes when `json`, else plain or in single quotes where it must be. */
 void ek__write_key(ek__text *out, const char *key, bool json);
 
-/** A value (or its anchor, or from behind its key on: `begin`) that is taken out. */
+/** A value (or its anchor, or everything after its key: `begin`) that is removed. */
 typedef struct ek__cut {
     const ek__node *node;
-    int begin, end;    /**< `end` grows to the end of the line when what follows there moves, too */
+    int begin, end;    /**< `end` grows to the end of the line when the rest of the line moves, too */
     const char *line;  /**< of new text in its place; "" for none */
     const char *below; /**< new lines, each with its line break before it; "" for none */
 } ek__cut;
 
 /**
- * Write what takes the place of a cut's bytes. Comments in it stay: the first line's where it is, the others as lines
- * of their own with their line's indentation. Blank lines stay; all others go.
+ * Write the replacement of a cut's bytes. Comments in it stay: the first line's in its place, the others as separate
+ * lines with their line's indentation. Blank lines stay; all others go.
  * @return EK_OK or EK_ERR_MEMORY. O(bytes and values inside).
  */
 ek_status ek__write_cut(ek__text *out, const ek__source *source, ek__cut *cut);

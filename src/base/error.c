@@ -1,4 +1,4 @@
-/* Errors and warnings as values: formatted once, here, into a struct without pointers. */
+/* Formats errors and warnings into a struct without pointers. */
 #include "base/error.h"
 
 #include <stdio.h>

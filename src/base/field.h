@@ -1,4 +1,4 @@
-/* base/field.h - doubles of a struct by their offset, for tables that name fields. */
+/* base/field.h - accesses doubles of a struct by their offset, for tables that name fields. */
 #ifndef EK_BASE_FIELD_H
 #define EK_BASE_FIELD_H
 

@@ -1,4 +1,4 @@
-/* Reads tables of rows x stages; grid.h explains the shorthands. */
+/* Reads tables of rows x stages; grid.h describes the shorthands. */
 #include "base/grid.h"
 
 #include <stdio.h>

@@ -1,8 +1,8 @@
-/* base/grid.h - rows x stages of whole numbers, in the shorthands the framework's YAML allows.
+/* base/grid.h - reads rows x stages of whole numbers, with the shorthands of the framework's YAML.
  *
  * Rows are dry-run rounds in an init file and chunks in a plan file. A field is a list with one number per stage (one
  * row), a list of such lists, or one word for everything: 0, and for recompute lists false and true. In a list of rows
- * a word may stand for a row. Whether [0, 0] is one row or two is decided by the other fields, so all of them are
+ * a word may replace a row. Whether [0, 0] is one row or two is decided by the other fields, so all of them are
  * measured before any is read. */
 #ifndef EK_BASE_GRID_H
 #define EK_BASE_GRID_H
@@ -10,7 +10,7 @@
 #include "base/config_tree.h"
 
 typedef struct ek__grid {
-    int n_rows;   /**< 1 until a list of lists says otherwise */
+    int n_rows;   /**< 1 unless there is a list of lists */
     int n_stages; /**< 0 while unknown */
     bool nested;  /**< lists are lists of rows */
     int max_rows;
@@ -18,9 +18,9 @@ typedef struct ek__grid {
     const ek__node *rows_from; /**< the field that fixed n_rows, for messages; may be NULL */
 } ek__grid;
 
-/** What a field's numbers may be. */
+/** The allowed numbers of a field. */
 typedef struct ek__grid_field {
-    const int *all; /**< what `true` stands for, [n_rows][n_stages]; NULL when the field takes no booleans */
+    const int *all; /**< the numbers of `true`, [n_rows][n_stages]; NULL when the field takes no booleans */
     int min, max;
     const char *advice; /**< for a number that is none */
 } ek__grid_field;
@@ -38,10 +38,10 @@ int ek__grid_count_stages(const ek__grid *grid, const ek__node *node);
 ek_status ek__grid_read(const ek__in *in, const ek__grid *grid, const ek__node *node, const ek__grid_field *field,
                         int *out);
 
-/** The node that states a row: its list, or the word that stands for it. */
+/** The node of a row: its list, or the word in its place. */
 const ek__node *ek__grid_row(const ek__grid *grid, const ek__node *node, int row);
 
-/** The node that states a cell: the number itself, or the word that stands for it. */
+/** The node of a cell: the number itself, or the word in its place. */
 const ek__node *ek__grid_cell(const ek__grid *grid, const ek__node *node, int row, int stage);
 
 #endif

@@ -1,5 +1,6 @@
-/* Copying JSON without a tree: one pass that checks the grammar (RFC 8259, and Python's NaN and Infinity) and copies
- * what counts. Recursion is bounded. Whether bytes beyond ASCII are UTF-8 is left to whoever reads the text. */
+/* Copies JSON without a tree: one pass that checks the grammar (RFC 8259, and Python's NaN and Infinity) and copies
+ * everything except white space. Recursion is bounded. The reader of the text checks whether bytes beyond ASCII are
+ * UTF-8. */
 #include "base/json_compact.h"
 
 #include <stdio.h>
@@ -48,7 +49,7 @@ static bool parse(reading *r, char c)
     return true;
 }
 
-/* Behind a backslash: how many bytes the escape has; 0 for none. */
+/* After a backslash: the number of bytes of the escape; 0 for none. */
 static size_t escape_size(const char *at, const char *end)
 {
     if (at == end || !*at)
@@ -169,7 +170,7 @@ static bool copy_value(reading *r, int depth)
     }
 }
 
-/* The character of an escape behind a backslash; -1 for one beyond ASCII. */
+/* The character of an escape after a backslash; -1 for one beyond ASCII. */
 static int escaped(const char *at)
 {
     static const char letters[] = "bfnrt", meanings[] = "\b\f\n\r\t";

@@ -1,5 +1,5 @@
-/* base/json_compact.h - one member of a JSON object, checked and on one line, as text: what a page or an answer of the
- * server takes over from a file it did not make. */
+/* base/json_compact.h - copies one member of a JSON object, checked and on one line, for a page or an answer of the
+ * server that includes a file of another program. */
 #ifndef EK_BASE_JSON_COMPACT_H
 #define EK_BASE_JSON_COMPACT_H
 
@@ -21,11 +21,11 @@ typedef struct ek__json_text {
  * Of several members of that name the last one counts, as in Python and JavaScript.
  *
  * @param found  whether the object has the member
- * @return false when `text` is no sound JSON object of at most EK__JSON_COMPACT_DEPTH levels, or memory is out; then
+ * @return false when `text` is not a valid JSON object of at most EK__JSON_COMPACT_DEPTH levels, or memory is out; then
  *         nothing is appended. O(size).
  */
 bool ek__json_compact(const char *text, size_t size, const char *member, ek__json_text *out, bool *found);
-/** Append bytes as they are. */
+/** Append bytes unchanged. */
 void ek__json_add(ek__json_text *out, const char *bytes, size_t n);
 /** Append any bytes as a JSON text with its quotes. Bytes beyond ASCII are taken over. */
 void ek__json_quote(const char *bytes, size_t size, ek__json_text *out);

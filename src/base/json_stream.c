@@ -1,4 +1,4 @@
-/* JSON as it goes: a stack of what is open decides on commas and line breaks. */
+/* Prints JSON as a stream: a stack of open objects and lists decides on commas and line breaks. */
 #include "base/json_stream.h"
 
 #include <assert.h>
@@ -9,7 +9,7 @@
 #include "base/print.h"
 #include "base/utf8.h"
 
-/* How many bytes stand as they are wherever they go: printable ASCII, in one piece for the sake of speed. */
+/* The number of bytes that need no escape anywhere: printable ASCII, written in one piece for speed. */
 static size_t plain_bytes(const char *text)
 {
     size_t n = 0;
@@ -18,15 +18,15 @@ static size_t plain_bytes(const char *text)
     return n;
 }
 
-/* Must it be written by its number? In a page `<` could end the element that the JSON stands in, and older scripts take
- * the two separators for ends of lines. */
+/* Must it be written by its number? In a page `<` could end the element around the JSON, and older scripts take the two
+ * separators for ends of lines. */
 static bool by_number(const ek__stream *s, uint32_t code)
 {
     return code < 0x20 || (code == 0x7f && !s->points) ||
            (s->in_page && (code == '<' || code == 0x2028 || code == 0x2029));
 }
 
-/* The letter behind a backslash that a character is written with; 0: none. */
+/* The letter of a character's escape after a backslash; 0: none. */
 static char letter_of(const ek__stream *s, uint32_t code)
 {
     static const char letter[] = {['\b'] = 'b', ['\t'] = 't', ['\n'] = 'n', ['\f'] = 'f', ['\r'] = 'r'};
@@ -63,7 +63,7 @@ static void new_line(const ek__stream *s)
     fwrite(blanks, 1, 1 + 2 * (size_t)s->depth, s->out);
 }
 
-/* What stands before a value: comma, line break, key. */
+/* Write the text before a value: comma, line break, key. */
 static void lead(ek__stream *s, const char *key)
 {
     if (s->depth > 0) {

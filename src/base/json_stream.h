@@ -1,6 +1,6 @@
-/* base/json_stream.h - printing JSON as it goes, for answers too long to build first and for times that must come out
- * exact: nanoseconds are printed as microseconds with three decimals, from the whole number, without a double between.
- * A failed write shows in ferror(), which ek__finish() asks. */
+/* base/json_stream.h - prints JSON as a stream, for answers too long to build first and for times that must be exact:
+ * nanoseconds are printed as microseconds with three decimals, from the whole number, without a double between. A
+ * failed write shows in ferror(), which ek__finish() checks. */
 #ifndef EK_BASE_JSON_STREAM_H
 #define EK_BASE_JSON_STREAM_H
 
@@ -12,9 +12,9 @@ enum { EK__STREAM_DEPTH = 16 };
 
 typedef struct ek__stream {
     FILE *out;
-    bool in_page; /**< of HTML: texts get no `<` and no line separators, but their numbers */
-    bool points;  /**< real numbers have a point or an exponent ("1.0", "1e20"), and texts \b, \f, \n, \r and \t */
-    bool one_line; /**< everything on one, whatever asks for lines */
+    bool in_page;  /**< of HTML: texts get no `<` and no line separators, but their numbers */
+    bool points;   /**< real numbers have a point or an exponent ("1.0", "1e20"), and texts \b, \f, \n, \r and \t */
+    bool one_line; /**< everything on one line, even where lines are requested */
     int depth;
     struct {
         char closing;
@@ -25,17 +25,17 @@ typedef struct ek__stream {
 
 /* `key` is NULL inside lists. */
 
-/** Begin an object or a list; with `lines` its members stand on lines of their own. */
+/** Begin an object or a list; with `lines` each member has a separate line. */
 void ek__stream_object(ek__stream *s, const char *key, bool lines);
 void ek__stream_list(ek__stream *s, const char *key, bool lines);
 /** End the innermost one. */
 void ek__stream_end(ek__stream *s);
-/** A text of any bytes; what is no valid character becomes U+FFFD. NULL: null. */
+/** A text of any bytes; invalid characters become U+FFFD. NULL: null. */
 void ek__stream_text(ek__stream *s, const char *key, const char *text);
 void ek__stream_bool(ek__stream *s, const char *key, bool value);
 /** INT64_MIN: null. */
 void ek__stream_int(ek__stream *s, const char *key, int64_t value);
-/** Below `least`: null, for numbers that mark what is not known by one of their own. */
+/** Below `least`: null, for numbers with a special value for unknown. */
 void ek__stream_from(ek__stream *s, const char *key, int64_t value, int64_t least);
 /** Nanoseconds as microseconds, "118.500"; INT64_MIN: null. */
 void ek__stream_us(ek__stream *s, const char *key, int64_t ns);
@@ -43,7 +43,7 @@ void ek__stream_us(ek__stream *s, const char *key, int64_t ns);
 void ek__stream_ms(ek__stream *s, const char *key, int64_t ns);
 /** 15 significant digits; null when not finite. */
 void ek__stream_real(ek__stream *s, const char *key, double value);
-/** So many decimals; null when not finite. */
+/** With this number of decimals; null when not finite. */
 void ek__stream_fixed(ek__stream *s, const char *key, double value, int decimals);
 /** Nanoseconds of a mean, as microseconds to the nanosecond; null when not finite. */
 void ek__stream_mean_us(ek__stream *s, const char *key, double ns);

@@ -1,5 +1,6 @@
-/* LAPACK through the layer of LAPACKE that takes work space from its caller, and by columns, which needs no transposed
- * copies. A matrix by rows is its transpose by columns: the lower half of one is the upper half of the other. */
+/* Solves linear algebra with LAPACK, by the layer of LAPACKE that takes work space from its caller, and by columns,
+ * which needs no transposed copies. A matrix by rows is its transpose by columns: the lower half of one is the upper
+ * half of the other. */
 #include "base/linear.h"
 
 #include <assert.h>

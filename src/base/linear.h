@@ -1,6 +1,6 @@
-/* base/linear.h - the linear algebra that the library needs, by LAPACK. Work space is taken first, and what is not a
- * number is refused before LAPACK sees it: its convenience layer prints to standard output where memory is out, which a
- * library must not. */
+/* base/linear.h - the linear algebra that the library needs, by LAPACK. Work space is allocated first, and NaNs are
+ * refused before the call: LAPACKE's convenience layer prints to standard output where memory is out, which a library
+ * must not. */
 #ifndef EK_BASE_LINEAR_H
 #define EK_BASE_LINEAR_H
 
@@ -10,7 +10,7 @@
 
 /** Is LAPACK part of this build? */
 bool ek__linear_present(void);
-/** To be asked before anything that needs it: refuses where it is not. @param what  "calibration" */
+/** Call it before functions that need LAPACK: it fails where the build has none. @param what  "calibration" */
 ek_status ek__linear_needed(const char *what, ek_error *err);
 
 /** How a call ended. */
@@ -25,8 +25,7 @@ typedef enum ek__linear {
  *
  * @param a      [n][m] by columns, m >= n >= 1; overwritten, with `right` by U
  * @param value  out: [n] falling
- * @param right  out: [n][n] V^T by columns; NULL: the values alone
- * O(m n^2).
+ * @param right  out: [n][n] V^T by columns; NULL: only the values O(m n^2).
  */
 ek__linear ek__singular_values(int m, int n, double *a, double *value, double *right);
 

@@ -1,6 +1,6 @@
-/* Medians of numbers by sorting: what is asked for them also wants the extremes. Those of whole numbers by Hoare's
- * selection, which goes on in the part that holds the place it looks for. Pivots are drawn, so that no order of the
- * values is a bad one. */
+/* Computes medians of numbers by sorting, since callers also need the extremes, and those of whole numbers by Hoare's
+ * selection, which continues in the part with the wanted place. Pivots are drawn, so that no order of the values is a
+ * bad one. */
 #include "base/median.h"
 
 #include <math.h>
@@ -47,7 +47,7 @@ int64_t ek__nth_ns(int64_t *value, size_t n, size_t k)
             value[i++] = value[j];
             value[j--] = t;
         }
-        /* None before i is larger than the pivot, none behind j is less; i and j met on the pivot or passed it. */
+        /* None before i is larger than the pivot, none after j is less; i and j met on the pivot or passed it. */
         if (i == j) {
             i++;
             j--;

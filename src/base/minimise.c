@@ -1,4 +1,4 @@
-/* The door to cminpack, so that a build can be made without its headers. */
+/* Calls cminpack in a separate file, so that a build without its headers can leave it out. */
 #include "base/minimise.h"
 
 #include <cminpack.h>

@@ -1,6 +1,6 @@
 /* base/minimise.h - least squares that are not linear, by cminpack: Levenberg-Marquardt (More 1978). Both are
- * cminpack's functions of these names, with its arguments. A build without LAPACK has none; ek__linear_needed() says so
- * before. */
+ * cminpack's functions of these names, with its arguments. A build without LAPACK has none; ek__linear_needed() fails
+ * first. */
 #ifndef EK_BASE_MINIMISE_H
 #define EK_BASE_MINIMISE_H
 

@@ -1,7 +1,7 @@
-/* Several texts at once after Wu and Manber ("A fast algorithm for multi-pattern searching", 1994): the last two bytes
- * of a window as long as the shortest needle say how far the window may move, so that most bytes are never looked at.
- * Around it a buffer for streams, which keeps so much before and behind every place that a hit's line looks the same
- * however the stream was cut. It does not fold case and knows no patterns. */
+/* Searches for several texts at once after Wu and Manber ("A fast algorithm for multi-pattern searching", 1994): the
+ * last two bytes of a window as long as the shortest needle determine how far the window may move, so that most bytes
+ * are never read. Around it is a buffer for streams, which keeps enough bytes before and after every place that a hit's
+ * line is the same however the stream was cut. It neither folds case nor supports patterns. */
 #include "base/needles.h"
 
 #include <assert.h>
@@ -101,7 +101,7 @@ static void count_up_to(ek__scan *scan, size_t end)
 
 static int clamped(uint64_t value)
 {
-    const int most = INT_MAX - EK__HIT_AFTER; /* what stands in the hit has a column, too */
+    const int most = INT_MAX - EK__HIT_AFTER; /* positions inside the hit have a column, too */
     return value < (uint64_t)most ? (int)value : most;
 }
 
@@ -137,7 +137,7 @@ static void search(ek__scan *scan, size_t limit)
     count_up_to(scan, scan->next);
 }
 
-/* Search a full buffer, and let go of what no later hit can show. */
+/* Search a full buffer, and drop the bytes that no later hit needs. */
 static void make_room(ek__scan *scan)
 {
     search(scan, scan->n - EK__HIT_AFTER);

@@ -1,4 +1,4 @@
-/* base/needles.h - finds any of several short texts in bytes, and the lines they stand in, in streams of any length. */
+/* base/needles.h - finds any of several short texts, and their lines, in streams of any length. */
 #ifndef EK_BASE_NEEDLES_H
 #define EK_BASE_NEEDLES_H
 
@@ -14,12 +14,12 @@ enum {
     EK__HIT_AFTER = 1024,  /**< bytes from the needle on */
 };
 
-/** Texts to look for. Immutable once made; threads may share it. */
+/** Texts to search for. Immutable once made; threads may share it. */
 typedef struct ek__needles {
     int n, shortest;
     const char *const *text; /**< [n], borrowed */
     unsigned char length[EK__MAX_NEEDLES];
-    unsigned char skip[1 << 16]; /**< how far to go on, by the last two bytes under the shortest needle's length */
+    unsigned char skip[1 << 16]; /**< step of the window, by the last two bytes under the shortest needle's length */
 } ek__needles;
 
 /** @param text  [n <= EK__MAX_NEEDLES] of 2..255 bytes each */
@@ -38,9 +38,9 @@ typedef struct ek__hit {
     int line, column;           /**< of the needle, from 1, in bytes; at most INT_MAX - EK__HIT_AFTER */
     const unsigned char *start; /**< of the line, or EK__HIT_BEFORE before the needle when the line begins earlier */
     const unsigned char *at;    /**< the needle */
-    const unsigned char *end;   /**< of the line without its line feed, or EK__HIT_AFTER behind `at` */
+    const unsigned char *end;   /**< of the line without its line feed, or EK__HIT_AFTER after `at` */
     bool from_start;            /**< `start` is the start of the line */
-    bool cut;                   /**< the bytes end behind `end`, without a line feed */
+    bool cut;                   /**< the bytes end after `end`, without a line feed */
 } ek__hit;
 
 typedef void ek__hit_handler(void *user, const ek__hit *hit);
@@ -51,19 +51,19 @@ typedef struct ek__scan {
     ek__hit_handler *handle;
     void *user;
     size_t n;             /**< bytes held */
-    size_t next;          /**< first of them where no needle was looked for yet */
+    size_t next;          /**< first of them that was not searched yet */
     size_t counted;       /**< first of them that is not in `line` yet */
     uint64_t line;        /**< line feeds before `counted` */
-    uint64_t base;        /**< bytes let go of */
+    uint64_t base;        /**< bytes dropped so far */
     uint64_t line_start;  /**< of the line that `counted` is in, from the first byte of all */
     unsigned char *bytes; /**< NULL until the first ones came */
 } ek__scan;
 
 /** Take bytes. @return EK_OK or EK_ERR_MEMORY. */
 ek_status ek__scan_feed(ek__scan *scan, const unsigned char *bytes, size_t n, ek_error *err);
-/** Take all of a file, from where it stands. @return EK_OK, EK_ERR_SYSTEM naming `name`, EK_ERR_MEMORY. */
+/** Read a file from its current position to its end. @return EK_OK, EK_ERR_SYSTEM naming `name`, EK_ERR_MEMORY. */
 ek_status ek__scan_file(ek__scan *scan, int fd, const char *name, ek_error *err);
-/** There are no more: report the last hits. The last EK__HIT_BEFORE bytes stay in scan->bytes, up to scan->n. */
+/** End of the stream: report the last hits. The last EK__HIT_BEFORE bytes stay in scan->bytes, up to scan->n. */
 void ek__scan_finish(ek__scan *scan);
 void ek__scan_clear(ek__scan *scan);
 

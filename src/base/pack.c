@@ -1,4 +1,4 @@
-/* Values as bytes, and back. */
+/* Converts values to bytes, and back. */
 #include "base/pack.h"
 
 #include <stdlib.h>

@@ -1,5 +1,5 @@
-/* base/pack.h - values as bytes one after the other, for another process of the same program on a machine of the same
- * kind: as they lie in memory. Who reads bytes that are too short or too long is told so at the end. */
+/* base/pack.h - packs values as bytes one after the other, for another process of the same program on a machine of the
+ * same kind, in the layout of memory. A reader of too few or too many bytes gets an error at the end. */
 #ifndef EK_BASE_PACK_H
 #define EK_BASE_PACK_H
 
@@ -39,13 +39,13 @@ bool ek__unpack_get(ek__unpack *unpack, void *to, size_t n);
 void *ek__unpack_array(ek__unpack *unpack, size_t n, size_t size);
 /** Take a text that the caller frees; NULL for NULL, and where memory is out or it is wrong. */
 char *ek__unpack_text(ek__unpack *unpack);
-/** What was read cannot be. @return EK_ERR_SYSTEM */
+/** Report invalid values. @return EK_ERR_SYSTEM */
 ek_status ek__unpack_wrong(ek__unpack *unpack, ek_error *err);
-/** Was all there, and nothing besides? @return EK_OK, EK_ERR_SYSTEM */
+/** Were all bytes read, and none missing? @return EK_OK, EK_ERR_SYSTEM */
 ek_status ek__unpack_end(const ek__unpack *unpack, ek_error *err);
 
-/** FNV-1a of n bytes, going on from that of others; 0: from its beginning. What two processes have that ought to be the
- *  same: not for who wants to deceive. */
+/** FNV-1a of n bytes, continuing that of others; 0: from its beginning. It compares data of two processes and does not
+ *  detect deliberate changes. */
 uint64_t ek__hash(const void *bytes, size_t n, uint64_t from);
 
 #endif

@@ -1,5 +1,5 @@
-/* Words into lines, greedily: a word goes on the next line where it would pass the last column. A word that no line
- * holds stays whole, since it is a path or a setting to be copied. Characters are never cut. */
+/* Breaks words into lines, greedily: a word goes on the next line where it would pass the last column. A word longer
+ * than a line stays whole, since it is a path or a setting to be copied. Characters are never cut. */
 #include "base/page.h"
 
 #include <string.h>

@@ -1,6 +1,6 @@
-/* A pool is a chain of blocks, each twice as large as the one before up to a bound, and at least as large as what is
- * first asked of it; nothing is given back before the whole is. Growing an array therefore leaves its old copies
- * behind: at most as much again as the array itself. */
+/* Allocates memory that is freed as a whole. A pool is a chain of blocks, each twice as large as the one before up to a
+ * bound, and at least as large as its first item; memory is returned only as a whole. A growing array therefore leaves
+ * its old copies in the pool: at most the array's size again. */
 #include "base/pool.h"
 
 #include <stdarg.h>
@@ -60,7 +60,7 @@ static block *add_block(ek__pool *pool, size_t bytes)
     if (!b)
         return NULL;
     b->size = size;
-    /* A block for one large item goes behind the current one, whose rest is still good for small ones. */
+    /* A block for one large item goes after the current one, since the rest of that is still used for small ones. */
     if (pool->first && bytes > usual / 2) {
         b->next = pool->first->next;
         pool->first->next = b;

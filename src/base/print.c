@@ -1,4 +1,4 @@
-/* Names printed to a terminal, a comment or a table, with the columns they take; the end of an output. */
+/* Prints names to a terminal, a comment or a table and counts their columns; checks the end of an output. */
 #include "base/print.h"
 
 #include <stdbool.h>

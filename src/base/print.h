@@ -1,4 +1,4 @@
-/* base/print.h - printed names, which any byte may be in, and one way to say that the output could not be written. */
+/* base/print.h - prints names with any bytes, and reports output that could not be written. */
 #ifndef EK_BASE_PRINT_H
 #define EK_BASE_PRINT_H
 
@@ -18,7 +18,7 @@ int ek__width(uint32_t code);
 /** Print a name for a terminal or a comment: valid UTF-8, control characters as '?'. */
 void ek__print_name(const char *text, FILE *out);
 
-/** Print a text as a cell of comma-separated values, quoted where it has to be. */
+/** Print a text as a cell of comma-separated values, quoted where needed. */
 void ek__print_csv(const char *text, FILE *out);
 
 /** Flush, and turn any write error since `out` was opened into EK_ERR_SYSTEM. */

@@ -1,7 +1,7 @@
-/* Python's tokens in one pass, by the rules of its reference manual: indentation, joined lines, strings of every
- * prefix. What is in an f-string's braces comes as tokens, from a stack of the brackets and f-strings that are open, so
- * that a call there is found like any other. Not handled: tabs and blanks that Python would refuse as mixed, and
- * letters: every byte above 127 is one. */
+/* Reads Python's tokens in one pass, by the rules of its reference manual: indentation, joined lines, strings of every
+ * prefix. The text in an f-string's braces is returned as tokens, from a stack of the brackets and f-strings that are
+ * open, so that a call there is found like any other. Not handled: tabs and blanks that Python would refuse as mixed,
+ * and letters: every byte above 127 is one. */
 #include <limits.h>
 #include <stdint.h>
 #include <string.h>
@@ -15,7 +15,7 @@ typedef struct opened {
     char quote;       /* of an f-string */
     bool triple, raw; /* of an f-string */
     bool field;       /* a bracket that is an f-string's brace */
-    bool spec;        /* a field behind its colon */
+    bool spec;        /* a field after its colon */
 } opened;
 
 typedef struct scanner {
@@ -216,7 +216,7 @@ static ek_status open_fstring(scanner *s, prefix p)
     return status;
 }
 
-/* A backslash and what it takes with it. */
+/* A backslash and its escaped characters. */
 static void skip_escape(scanner *s, bool raw)
 {
     char next = peek(s, 1);
@@ -425,11 +425,11 @@ static ek_status begin_line(scanner *s)
         return EK_OK;
     }
     if (peek(s, 0) == '\\' && is_line_end(peek(s, 1)))
-        return EK_OK; /* joined to the next line, whose blanks do not count */
+        return EK_OK; /* joined to the next line; its indentation is ignored */
     return indent_to(s, column);
 }
 
-/* One token, or what is between tokens. */
+/* One token, or the text between tokens. */
 static ek_status read_one(scanner *s)
 {
     opened *inner = innermost(s);

@@ -1,4 +1,4 @@
-/* base/python_tokens.h - the tokens of a Python program, which is read and never run. */
+/* base/python_tokens.h - reads the tokens of a Python program, which is never run. */
 #ifndef EK_BASE_PYTHON_TOKENS_H
 #define EK_BASE_PYTHON_TOKENS_H
 
@@ -19,7 +19,7 @@ typedef enum ek__python_kind {
     EK__PYTHON_NUMBER,
     EK__PYTHON_STRING,
     EK__PYTHON_OPERATOR,
-    EK__PYTHON_FSTRING_START, /* the prefix and quote; what is in braces follows as tokens of its own */
+    EK__PYTHON_FSTRING_START, /* the prefix and quote; the text in braces follows as separate tokens */
     EK__PYTHON_FSTRING_END,
     EK__PYTHON_NEWLINE, /* of a logical line */
     EK__PYTHON_INDENT,

@@ -1,4 +1,4 @@
-/* Regular expressions by PCRE2 in memory of the caller, handed out from front to back and never taken back. */
+/* Runs regular expressions with PCRE2 in memory of the caller, allocated from front to back and never freed. */
 #include "base/regex.h"
 
 #include <assert.h>

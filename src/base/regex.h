@@ -1,5 +1,5 @@
-/* base/regex.h - regular expressions that take no memory of the heap: what they match does not depend on how much of
- * it there is. Expressions are Perl's, as PCRE2 reads them, which are Python's in all that settings use. */
+/* base/regex.h - regular expressions without heap memory, so that matches do not depend on the available memory.
+ * Expressions are Perl's, as PCRE2 reads them, and equal Python's for everything that settings use. */
 #ifndef EK_BASE_REGEX_H
 #define EK_BASE_REGEX_H
 
@@ -7,12 +7,12 @@
 #include <stddef.h>
 #include <stdint.h>
 
-/** Room for a handful of short expressions and for matching names with them. Lies on the stack. */
+/** Room for a handful of short expressions and for matching names with them. It is on the stack. */
 enum { EK__REGEX_ROOM = 192 << 10, EK__REGEX_WHY = 256 };
 
 typedef struct ek__regex_room {
     size_t used;
-    void *general, *match, *limits; /**< PCRE2's contexts, and what a match is written into */
+    void *general, *match, *limits; /**< PCRE2's contexts, and the memory for a match */
     uint64_t words[EK__REGEX_ROOM / 8];
 } ek__regex_room;
 
@@ -23,7 +23,7 @@ void ek__regex_start(ek__regex_room *room);
  *  O(size). */
 const void *ek__regex_read(ek__regex_room *room, const char *expression, size_t size);
 
-/** Read an expression that ek__regex_find() looks for. @param why  out: when it is none, what is wrong with it */
+/** Compile an expression for ek__regex_find(). @param why out: the error of an invalid expression */
 const void *ek__regex_read_part(ek__regex_room *room, const char *expression, size_t size, char why[EK__REGEX_WHY]);
 
 typedef enum ek__regex_found { EK__REGEX_ABSENT, EK__REGEX_FOUND, EK__REGEX_TOO_LONG } ek__regex_found;

@@ -1,5 +1,5 @@
-/* Files that appear whole or not at all. The temporary file is in the folder of its target, since a rename goes no
- * further, and has a short name of its own, since the target's may be as long as a name can be. */
+/* Writes files that appear whole or not at all. The temporary file is in the folder of its target, since a rename works
+ * only there, and has a short name, since the target's may have the maximal length. */
 #include "evenkeel/save.h"
 
 #include <assert.h>
@@ -18,7 +18,7 @@
 
 struct ek_save {
     char *name;          /* as the caller calls it */
-    char path[PATH_MAX]; /* what is replaced: no link */
+    char path[PATH_MAX]; /* the replaced file, not a link */
     char *temporary;     /* NULL: it is written in place */
     FILE *out;
     mode_t mode;
@@ -45,7 +45,7 @@ static size_t folder_length(const char *path)
     return slash ? (size_t)(slash - path) + 1 : 0;
 }
 
-/* What a name leads to, and what is there. */
+/* Resolve a name's links, and check the file there. */
 static ek_status resolve(ek_save *save, bool *there, struct stat *about, ek_error *err)
 {
     struct stat link;
@@ -68,7 +68,7 @@ static ek_status resolve(ek_save *save, bool *there, struct stat *about, ek_erro
     return EK_OK;
 }
 
-/* A pipe or a device. What has become a regular file since is not emptied. */
+/* Open a pipe or a device. A path that has become a regular file since is not truncated. */
 static ek_status open_in_place(ek_save *save, ek_error *err)
 {
     int fd = open(save->name, O_WRONLY | O_CLOEXEC | O_NOCTTY);
@@ -180,7 +180,7 @@ static bool sync_file(int fd)
     return fsync(fd) == 0 || errno == EINVAL || errno == ENOSYS || errno == EROFS;
 }
 
-/* The new name in its folder. The file is in its place whatever comes of this, so it is no error. */
+/* The new name in its folder. The file is already in its place, so a failure here is not an error. */
 static void sync_folder(ek_save *save)
 {
     size_t length = folder_length(save->path);
@@ -192,7 +192,7 @@ static void sync_folder(ek_save *save)
     close(fd);
 }
 
-/* The mode comes last: before, the file is for its owner alone. */
+/* The mode is set last: until then only the owner has access. */
 static bool settle(ek_save *save)
 {
     int fd = fileno(save->out);

@@ -1,5 +1,5 @@
-/* A look over the list before it is sorted costs one comparison an element; glibc's merge sort costs log n of them and
- * a copy of the list also where nothing moves. */
+/* Sorts lists that are mostly in order. Checking the order first costs one comparison an element; glibc's merge sort
+ * costs log n of them and a copy of the list even where nothing moves. */
 #include "base/sort.h"
 
 #include <stdlib.h>

@@ -1,4 +1,4 @@
-/* Splices sorted by place, and the text copied around them. */
+/* Sorts splices by place and copies the text around them. */
 #include "base/splice.h"
 
 #include <stdlib.h>

@@ -1,4 +1,4 @@
-/* base/splice.h - changes of a text by place: bytes that go, and new ones in their place. Noted in any order against
+/* base/splice.h - changes of a text by place: removed bytes and their replacement. They are noted in any order against
  * the old text, and applied together. */
 #ifndef EK_BASE_SPLICE_H
 #define EK_BASE_SPLICE_H
@@ -22,8 +22,8 @@ typedef struct ek__splices {
 
 /** Note that bytes [at, end) become `text`, which is borrowed. @return EK_OK or EK_ERR_MEMORY */
 ek_status ek__splice_add(ek__splices *s, size_t at, size_t end, const char *text, ek_error *err);
-/** The new text, NUL-terminated behind *n bytes; free() it. Splices must not overlap: what the second of two would
- *  change is left to the first. @return EK_OK or EK_ERR_MEMORY. O(size + n log n). */
+/** The new text, *n bytes with a terminating NUL; free() it. Splices must not overlap: of two overlapping ones the
+ *  first is applied. @return EK_OK or EK_ERR_MEMORY. O(size + n log n). */
 ek_status ek__splice_apply(ek__splices *s, const char *text, size_t size, char **out, size_t *n, ek_error *err);
 
 #endif

@@ -1,7 +1,7 @@
-/* Temporary files that the end of the process does not leave behind. A list holds the name of each. Making a file and
+/* Makes temporary files that are removed at the end of the process. A list has the name of each. Making a file and
  * adding its name are one step for a signal handler: the lock is held with all signals blocked, so a handler never
- * interrupts the thread that holds it, and waits for other threads at most a few system calls. A handler does not give
- * the lock back, so nothing appears after it. Not handled: SIGKILL and a power failure. */
+ * interrupts the thread that holds it, and waits for other threads at most a few system calls. A handler keeps the
+ * lock, so that no file appears after it. Not handled: SIGKILL and a power failure. */
 #define _GNU_SOURCE 1 /* NOLINT(bugprone-reserved-identifier): for mkostemp() */
 #include "base/temporary.h"
 

@@ -1,4 +1,4 @@
-/* base/temporary.h - moving a temporary file to its place, and temporary folders. */
+/* base/temporary.h - moves a temporary file to its place, and makes temporary folders. */
 #ifndef EK_BASE_TEMPORARY_H
 #define EK_BASE_TEMPORARY_H
 
@@ -6,12 +6,12 @@
 
 #include "evenkeel/save.h"
 
-/** rename(), after which the file is a temporary one under its new name where it `stays` one, else none any more.
- *  @return false with errno; then it still is one under the old name */
+/** rename(), after which the file is temporary under its new name where `stays` is set, else permanent.
+ *  @return false with errno; then it is still temporary under the old name */
 bool ek__temporary_rename(const char *path, const char *to, bool stays);
 
-/** A temporary folder, for its owner alone. ek_temporary_remove() removes it when it is empty, ek_temporaries_remove()
- * with the temporary files in it. @return as ek_temporary_open() */
+/** Make a temporary folder that only its owner can access. ek_temporary_remove() removes it when it is empty,
+ * ek_temporaries_remove() with the temporary files in it. @return as ek_temporary_open() */
 ek_status ek__temporary_folder(char *pattern, ek_error *err);
 
 #endif

@@ -1,5 +1,5 @@
-/* Interned texts: bytes one after the other, a table of places, and open addressing with linear probing over 64-bit
- * hashes. Equal texts are found by hash first; bytes are compared only then. */
+/* Stores interned texts: bytes one after the other, a table of places, and open addressing with linear probing over
+ * 64-bit hashes. Equal texts are found by hash first; bytes are compared only then. */
 #include <assert.h>
 #include <stdlib.h>
 #include <string.h>
@@ -10,7 +10,7 @@
 
 enum { FIRST_SLOTS = 256 };
 
-/* The same on every processor: what is chosen by it must be. */
+/* The same on every processor, since choices by it must be. */
 uint64_t ek__texts_hash(const char *text, size_t size)
 {
     const uint64_t odd = UINT64_C(0x9e3779b97f4a7c15);

@@ -1,4 +1,4 @@
-/* base/texts.h - interned texts: each kept once and known by a number, so that equal texts have equal numbers. */
+/* base/texts.h - interned texts: each is stored once with a number, so that equal texts have equal numbers. */
 #ifndef EK_BASE_TEXTS_H
 #define EK_BASE_TEXTS_H
 
@@ -8,7 +8,7 @@
 
 typedef struct ek__text_entry {
     uint64_t hash;
-    uint32_t offset, size; /**< in `bytes`, a NUL behind */
+    uint32_t offset, size; /**< in `bytes`, with a terminating NUL */
 } ek__text_entry;
 
 /** Texts by number, found by hash. */

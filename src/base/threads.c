@@ -1,5 +1,6 @@
-/* Cores come from the scheduler and from cgroup files; what cannot be read limits nothing. Not handled: a quota that
- * changes while work runs, and cpusets that the affinity mask does not show. */
+/* Counts the cores of the process from the scheduler and from cgroup files, and runs work on threads; unreadable files
+ * limit nothing. Not handled: a quota that changes while work runs, and cpusets that the affinity mask does not
+ * show. */
 #define _GNU_SOURCE /* the affinity mask */
 #include "base/threads.h"
 
@@ -56,7 +57,7 @@ static double quota_of_1(const char *folder)
 }
 
 /* The least of a group's quota and those of its ancestors up to the mount. A container often sees its own group as the
- * mount's root while its name is still the host's, so folders that do not exist are passed over. */
+ * mount's root while its name is still the host's, so folders that do not exist are skipped. */
 static double least_quota(const char *mount, const char *group, double (*quota_of)(const char *folder))
 {
     char folder[PATH_ROOM];
@@ -115,7 +116,7 @@ double ek__cgroup_cores(const char *groups, const char *root)
     return cores;
 }
 
-/* ---- how many ---- */
+/* ---- number of threads ---- */
 
 /* Cores of the affinity mask; a mask of more cores than a cpu_set_t has needs a larger one. */
 static int affinity_cores(void)

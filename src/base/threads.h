@@ -1,4 +1,4 @@
-/* base/threads.h - how many threads a process may use, and running work on them: the same for all modules. */
+/* base/threads.h - counts the threads that a process may use, and runs work on them, for all modules. */
 #ifndef EK_BASE_THREADS_H
 #define EK_BASE_THREADS_H
 
@@ -10,16 +10,16 @@
 /** More threads than this are never started at once. */
 enum { EK__MOST_THREADS = 256 };
 
-/** Is it a number of threads that a caller may ask for: 0 or more? @return EK_OK, EK_ERR_INPUT */
+/** Is it a valid number of threads: 0 or more? @return EK_OK, EK_ERR_INPUT */
 ek_status ek__threads_check(int asked, ek_error *err);
 
 /**
- * Threads for work that was asked to take `asked`, 0: as many as this process has cores. These are the cores of its
- * affinity mask, and at most what the CPU quota of its cgroup pays for, rounded up: a container that may use 2 of 64
- * cores gets 2, since more threads would only be throttled.
+ * The number of threads for a requested number `asked`; 0: as many as this process has cores. These are the cores of
+ * its affinity mask, and at most the CPU quota of its cgroup, rounded up: a container that may use 2 of 64 cores gets
+ * 2, since more threads would only be throttled.
  *
  * @param asked  passes ek__threads_check()
- * @return 1..EK__MOST_THREADS. Reads a few files of the kernel when asked for 0.
+ * @return 1..EK__MOST_THREADS. Reads a few files of the kernel for 0.
  */
 int ek__thread_count(int asked);
 
@@ -51,7 +51,7 @@ int ek__threads_start(ek__threads *threads, int n, void *(*work)(void *), void *
 void ek__threads_join(ek__threads *threads);
 
 /** Run work on `n` threads (1 or more), the caller's is one, with arguments as above, and wait for all. When threads
- * cannot be had, fewer do it: so whichever come must take all there is to do, those of the first arguments first. */
+ *  cannot be started, fewer run: so the started ones must do all the work, those of the first arguments first. */
 void ek__run_threads(int n, void *(*work)(void *), void *first, size_t stride);
 
 #endif

@@ -1,5 +1,5 @@
-/* UTF-8 by RFC 3629: no overlong forms, no surrogates, nothing above U+10FFFF. A byte that begins no valid character is
- * taken alone and becomes U+FFFD, so that any bytes can be walked through. */
+/* Decodes UTF-8 by RFC 3629: no overlong forms, no surrogates, nothing above U+10FFFF. A byte that does not begin a
+ * valid character becomes U+FFFD, so that any bytes can be decoded. */
 #include "base/utf8.h"
 
 #include <stdbool.h>

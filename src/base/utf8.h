@@ -1,4 +1,4 @@
-/* base/utf8.h - characters of texts that may hold any bytes. */
+/* base/utf8.h - reads characters of texts with any bytes. */
 #ifndef EK_BASE_UTF8_H
 #define EK_BASE_UTF8_H
 

@@ -1,4 +1,4 @@
-/* Which vector instructions this processor has. */
+/* Detects the vector instructions of this processor. */
 #include "base/vectors.h"
 
 bool ek__vectors_here(ek__vectors vectors)

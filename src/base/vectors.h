@@ -1,8 +1,8 @@
-/* base/vectors.h - the vector instructions that hot loops are compiled for, and which of them this processor has.
+/* base/vectors.h - the vector instructions that hot loops are compiled for, and those of this processor.
  *
- * A hot loop has a table of its ways, { kind of instructions, function }, fastest first; the last is EK__VECTORS_NONE,
- * plain C. It takes the first way whose instructions are here. Tests go through the table and hold every way that is
- * here against the last one, whose results all others give bit by bit. */
+ * A hot loop has a table of its implementations, { kind of instructions, function }, fastest first; the last is
+ * EK__VECTORS_NONE, plain C. It uses the first one with instructions that the processor has. Tests compare every
+ * available implementation with the last one: all results agree bit by bit. */
 #ifndef EK_BASE_VECTORS_H
 #define EK_BASE_VECTORS_H
 

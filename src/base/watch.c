@@ -1,5 +1,6 @@
-/* A stack of watches for each thread. Only the innermost is asked, and it asks the others when it looks: a clock costs
- * some 30 ns, a block that is laid out about 10, so that inner loops count and look every WORK of them. */
+/* Keeps a stack of watches for each thread. Only the innermost is queried, and it queries the others when it reads the
+ * clock: a clock costs some 30 ns, a block that is laid out about 10, so inner loops count and read it every WORK of
+ * them. */
 #include "base/watch.h"
 
 #include <assert.h>
@@ -9,21 +10,21 @@
 #include "base/error.h"
 #include "evenkeel/progress.h"
 
-#define WORK  65536.0 /* between two looks at the clock */
-#define GRACE 0.1     /* seconds that what has to be whole may take beyond the end */
+#define WORK  65536.0 /* between two checks of the clock */
+#define GRACE 0.1     /* seconds that work which must be complete may take beyond the end */
 
 #define BETWEEN_REPORTS 0.1 /* seconds */
 
 static _Thread_local ek__watch *current;
 
-/* Whom the thread's work is reported to. Its watch has no end: it makes the loops count. */
+/* The receiver of the thread's progress. Its watch has no end: it makes the loops count. */
 static _Thread_local struct {
     ek_progress_fn *show;
     void *user;
     ek__watch watch;
     const char *what;
-    double work, done; /* of the part at hand */
-    const char *steps; /* what is done in steps, of each of which the part is one; NULL: nothing */
+    double work, done; /* of the current part */
+    const char *steps; /* name of the work that is done in steps, of which the part is one; NULL: none */
     int step, n_steps;
     double next; /* of ek__now() */
 } report;

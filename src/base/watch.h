@@ -1,9 +1,9 @@
-/* base/watch.h - when the work of a thread is to end: at a time, or when a flag is set from outside.
+/* base/watch.h - ends the work of a thread at a time, or when a flag is set from outside.
  *
- * Who has a time limit or a flag begins a watch; loops below, however deep, count their work and return early, so that
- * no function on the way passes the two on. A search asks ek__watch_spent() and returns the best so far. What has to be
- * whole to be of any use goes on for a moment, until ek__watch_late(), and then fails by ek__watch_fail().
- * A watch is the calling thread's alone: threads that it starts have flags of their own, which it sets. */
+ * A function with a time limit or a flag begins a watch; nested loops count their work and return early, so that the
+ * functions between need not pass the two on. A search calls ek__watch_spent() and returns the best so far. Work that
+ * is only useful when complete continues briefly, until ek__watch_late(), and then fails with ek__watch_fail(). A watch
+ * belongs to the calling thread: threads that it starts have their own flags, which it sets. */
 #ifndef EK_BASE_WATCH_H
 #define EK_BASE_WATCH_H
 
@@ -33,31 +33,34 @@ double ek__now(void);
  * @param end        of ek__now(); INFINITY: none
  */
 void ek__watch_begin(ek__watch *watch, const ek_interrupt *interrupt, double end);
-/** The same for a part of the work that is to end earlier: what has to be whole still has until the outer watch's end.
+/** The same for a part of the work that ends earlier: work that must be complete still has until the outer watch's end.
  */
 void ek__watch_begin_share(ek__watch *watch, double end);
-/** The same for a part of the work that is to end after so much of it, in the units of ek__watch_spent(), whatever the
- *  clock says: what it finds is the same every time. */
+/** The same for a part of the work that ends after a given amount of it, in the units of ek__watch_spent(), independent
+ *  of the clock, so that its result is the same every time. */
 void ek__watch_begin_work(ek__watch *watch, double most_work);
-/** The watch begun last ends: the one before it goes on. */
+/** End the watch begun last; the previous one continues. */
 void ek__watch_end(ek__watch *watch);
 
-/** Is the work to end? Looks at flag and clock, some 30 ns. Never without a watch. */
+/** Is the work to end? Checks flag and clock, some 30 ns. Never without a watch. */
 bool ek__watch_over(void);
 
-/** The same for inner loops: counts `work`, in steps of some 10 ns, and looks about once a millisecond. 0 only asks. */
+/** The same for inner loops: counts `work`, in steps of some 10 ns, and reads the clock about once a millisecond. 0
+ *  only queries. */
 bool ek__watch_spent(double work);
 
-/** The same for what has to be whole: is the end past for so long (a tenth of a second) that it is to be given up? */
+/** The same for work that must be complete: is the end past for so long (a tenth of a second) that it is to be given
+ *  up? */
 bool ek__watch_late(double work);
 
-/** The work from here on is a part of so many units of ek__watch_spent(), for ek_progress_begin(); `what` lives on. */
+/** The work from here on is a part of this many units of ek__watch_spent(), for ek_progress_begin(); `what` lives
+ *  on. */
 void ek__watch_part(const char *what, double work);
-/** The work from here on is step `step` of `n_steps`, whatever parts it has; the same at their end with n_steps 0. */
+/** The work from here on is step `step` of `n_steps`, including all its parts; the same at their end with n_steps 0. */
 void ek__watch_step(const char *what, int step, int n_steps);
 
-/** Fail with EK_ERR_STOPPED: the time or an interrupt came before there was `what` ("an order"). For a watch that is
- *  over. */
+/** Fail with EK_ERR_STOPPED: the time was over, or it was interrupted, before `what` ("an order") was complete. For a
+ *  watch that is over. */
 ek_status ek__watch_fail(ek_error *err, const char *what);
 
 #endif

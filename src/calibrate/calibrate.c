@@ -1,6 +1,7 @@
-/* A device from what was measured, in this order: kernels and rates as they are, links from their tests, constants from
- * the steps of runs, then what layers took besides, from what the constants leave. Each step starts from what the one
- * before says, so that a step's time is not explained by a constant that was measured alone. */
+/* Calibrates a device from measurements, in this order: kernels and rates as measured, links from their tests,
+ * constants from the steps of runs, then the remaining time of layers from the residuals of the constants. Each stage
+ * starts from the result of the one before, so that a constant with its own measurement is not used to explain a step's
+ * time. */
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -29,7 +30,7 @@ static bool names_device(const struct ek_calibration_source *source)
     return source->kind == EK_SOURCE_KERNELS || source->kind == EK_SOURCE_RATES;
 }
 
-/* The shipped device of a table of kernels or rates, where no run tells. */
+/* The shipped device of a table of kernels or rates, where no run names one. */
 static ek_status start_of_tables(ek__calibrating *k, const ek_device **out)
 {
     for (int i = 0; i < k->c.n_sources && !*out; i++) {
@@ -43,7 +44,7 @@ static ek_status start_of_tables(ek__calibrating *k, const ek_device **out)
     return EK_OK;
 }
 
-/* Kernels and rates of another device are fitted as asked for, but not in silence. */
+/* Kernels and rates of another device are fitted as requested, with a warning. */
 static ek_status check_tables(ek__calibrating *k, const ek_device *start)
 {
     const ek_device *is = ek_device_of_hardware(start->name);
@@ -110,8 +111,8 @@ static bool is_of_another(const ek__run_item *item, const ek_device *start)
     return of && strcmp(of->name, is ? is->name : start->name) != 0;
 }
 
-/* Rows of another device than the one asked for are left out, where some are of that one. Where none is, they are taken
- * for it, as with a start of one's own, but not in silence where it is a shipped one. */
+/* Rows of another device than the requested one are left out, where some are of that one. Where none is, they are used
+ * for it, as with the user's own start, but with a warning where it is a shipped one. */
 static void choose_rows(ek__calibrating *k, const ek_device *start)
 {
     int first = -1;
@@ -170,8 +171,8 @@ static ek_status copy_tables(ek__calibrating *k)
     return EK_OK;
 }
 
-/* Of kernels that were timed by themselves: how much longer they take in a step is a factor on all of a kind, which
- * runs tell. */
+/* For kernels that were timed in isolation: their slowdown in a step is a factor on all kernels of a kind, fitted to
+ * runs. */
 static void read_as_alone(const ek_kernel_fit *fit, ek_device *device)
 {
     for (int kind = 0; kind < EK_N_KERNEL_KINDS; kind++)
@@ -318,7 +319,7 @@ static void fit_progress(void *user, double share, const char *what)
     report(user, 0.9 * share, what);
 }
 
-/* The result owns its tables: what the runs say of layers takes the place of the start's. */
+/* The result owns its tables: the table of layers from the runs replaces the start's. */
 static void read_fit(ek__calibrating *k)
 {
     ek__runs_fit *found = &k->found;

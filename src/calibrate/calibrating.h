@@ -1,4 +1,4 @@
-/* calibrate/calibrating.h - a calibration on its way: what its steps hand on to each other. */
+/* calibrate/calibrating.h - the state of a calibration that its stages pass on to each other. */
 #ifndef EK_CALIBRATE_CALIBRATING_H
 #define EK_CALIBRATE_CALIBRATING_H
 
@@ -9,7 +9,7 @@ typedef struct ek__calibrating {
     const ek_calibrate_input *input;
     ek__collected c;
     ek_calibration out;
-    int n;              /* runs that are fitted or kept back */
+    int n;              /* runs that are fitted or held out */
     int *item;          /* [n] of c.item */
     const ek_job **job; /* [n] */
     double *seconds;    /* [n] */

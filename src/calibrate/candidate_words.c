@@ -1,5 +1,5 @@
-/* Candidates in words: the layout in short, and what is to be changed of a run that was measured, by the names that its
- * framework has for the settings. */
+/* Describes candidates: the layout in short, and the changes to a measured run, with the framework's names of the
+ * settings. */
 #include <stdio.h>
 #include <string.h>
 

@@ -1,5 +1,5 @@
-/* Layouts to propose as runs: neighbours of the ones measured, since a run that nobody would do tells little of use.
- * Each differs in one thing, is one that the framework runs and fits into the device's memory by its prediction. */
+/* Makes layouts to propose as runs: neighbours of the measured ones, since unrealistic runs give little useful data.
+ * Each differs in one setting, is accepted by the framework and fits into the device's memory by its prediction. */
 #include "calibrate/candidates.h"
 
 #include <stdlib.h>
@@ -8,7 +8,7 @@
 #include "evenkeel/layers.h"
 #include "evenkeel/memory.h"
 
-/* What a layer recomputes in part is of no account where it is recomputed whole. */
+/* Partial recomputation of a layer does not matter where it is recomputed whole. */
 static bool same_recompute(const ek_plan *a, const ek_plan *b)
 {
     bool same = true;
@@ -40,7 +40,7 @@ static bool is_new(const ek_job *job, const ek_job *const *measured, int n, cons
     return true;
 }
 
-/* What is cut over tensor parallel ranks goes with them. */
+/* Settings that are cut over tensor parallel ranks change with them. */
 static void set_tensor(ek_job_parallel *p, int tensor)
 {
     if (p->head_split == p->tensor)
@@ -86,7 +86,7 @@ static bool is_cut_by_two(int degree)
 
 enum { NOT_ONE = -1 };
 
-/* How a job recomputes, where that is one thing for all layers: none of them or all. */
+/* The recomputation of a job with one rule for all layers: none or all of them. */
 static int all_or_none(const ek_plan *plan, const int *list)
 {
     bool all = true, none = true;
@@ -97,7 +97,7 @@ static int all_or_none(const ek_plan *plan, const int *list)
     return none ? 0 : all ? 1 : NOT_ONE;
 }
 
-/* As many layers in every chunk: what every framework can be told without lists. */
+/* Equal layers in every chunk: every framework can express that without lists. */
 static ek_status even_plan(const ek_job *job, int n_stages, int n_chunks, int full, ek_plan *out, ek_error *err)
 {
     int n = n_stages * n_chunks, each = job->model.n_layers / n;
@@ -228,7 +228,7 @@ static bool change_degrees(ek_job *job, change how)
     case LESS_BATCH:
         return scale(&p->batch, 1, 2) && scale(micro_batches(job), 2, 1);
     case MORE_CONTEXT:
-    case LESS_CONTEXT: /* its groups may have parts, whose sizes nothing here knows */
+    case LESS_CONTEXT: /* its groups may have parts of unknown sizes */
         return p->context > 1 && p->ulysses <= 1 && p->table_split <= p->tensor &&
                trade(job, &p->context, how == MORE_CONTEXT);
     case MORE_EXPERT:
@@ -248,7 +248,7 @@ static void settle(ek_job *job)
         job->states.gradient = job->parallel.pipeline > 1 || job->parallel.n_accumulation > 1 ? job->states.weight : 0;
 }
 
-/* @return EK_ERR_INPUT where there is no such layout or the framework would not run it */
+/* @return EK_ERR_INPUT where there is no such layout or the framework does not run it */
 static ek_status apply(ek_job *job, change how, ek_error *err)
 {
     ek_status status = EK_OK;
@@ -303,7 +303,7 @@ static ek_status judge(const maker *m, const ek_job *job, bool *take, ek_error *
 static ek_status add(const maker *m, int from, change how, ek_error *err)
 {
     ek_job copy;
-    ek_error why = {0}; /* of layouts that nobody would run */
+    ek_error why = {0}; /* of invalid layouts */
     bool take = false;
     ek_status status = ek_job_copy(m->measured[from], &copy, err);
     if (status)

@@ -1,4 +1,5 @@
-/* Sources of any kind and order: rows of tables as they come, a training log with the job that stands in its folder. */
+/* Collects the runs of sources of any kind and order: rows of tables in their order, a training log with the job in its
+ * folder. */
 #include "calibrate/collect.h"
 
 #include <math.h>
@@ -54,7 +55,7 @@ static ek_status read_table(ek__collected *c, int source, const ek_listener *lis
     return EK_OK;
 }
 
-/* ---- logs beside jobs ---- */
+/* ---- logs with jobs ---- */
 
 static size_t folder_size(const char *path)
 {
@@ -105,7 +106,7 @@ void ek__run_item_name(const ek_job *job, ek__run_item *item)
              p->seq_length, p->batch, p->n_micro_batches * p->n_accumulation);
 }
 
-/* A log of another job would be fitted as if the device were so much faster or slower. */
+/* A log of another job would be fitted as a faster or slower device. */
 static ek_status check_log(const ek__collected *c, int source, int of, ek_error *err)
 {
     const ek_train_log *log = &c->log[source];
@@ -113,7 +114,7 @@ static ek_status check_log(const ek__collected *c, int source, int of, ek_error 
     double batch = log->step[log->n - 1].global_batch;
     const struct {
         const char *what;
-        double of_log, of_job; /* below 1: not told */
+        double of_log, of_job; /* below 1: unknown */
     } told[] = {
         {"devices", (double)log->world_size, (double)p->data * p->tensor * p->pipeline * p->context},
         {"sequences a step", isnan(batch) ? (double)log->global_batch : batch,

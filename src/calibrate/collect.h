@@ -1,4 +1,4 @@
-/* calibrate/collect.h - what sources say, side by side. */
+/* calibrate/collect.h - the collected data of all sources. */
 #ifndef EK_CALIBRATE_COLLECT_H
 #define EK_CALIBRATE_COLLECT_H
 
@@ -6,14 +6,14 @@
 
 /* A run of a table, or of a log and its job. */
 typedef struct ek__run_item {
-    const ek_job *job; /* NULL: the row says too little */
+    const ek_job *job; /* NULL: the row lacks data */
     double seconds;    /* NAN: not measured */
     char name[160], group[160], device[96], why[200];
     ek_origin origin;
     bool suspect;
 } ek__run_item;
 
-/* A run to fit or keep back: it has a job and a step and is not suspect. */
+/* A run to fit or hold out: it has a job and a step and is not suspect. */
 bool ek__is_priced(const ek__run_item *item);
 
 typedef struct ek__collected {
@@ -32,13 +32,13 @@ typedef struct ek__collected {
  * yet, which leaves them unread */
 ek_status ek__collect(const ek_calibrate_input *input, ek__collected *out, ek_error *err);
 ek_status ek__collect_links(int per_node, ek__collected *collected, ek_error *err);
-/* A run behind those before; NULL when memory is out. */
+/* Append a run; NULL when memory is out. */
 ek__run_item *ek__collected_add(ek__collected *collected);
-/* The job that a log or profile is of: the one in its folder, else the only one there is; -1 when that is not one. */
+/* The job that a log or profile is of: the one in its folder, else the only one; -1 when that is not one. */
 int ek__collected_job(const ek__collected *collected, int source);
 /* Is the job's time known from a log? */
 bool ek__collected_has_log(const ek__collected *collected, const ek_job *job);
-/* Its name and group, of a run that is no row of a table. */
+/* Its name and group, of a run that is not a row of a table. */
 void ek__run_item_name(const ek_job *job, ek__run_item *item);
 void ek__collected_clear(ek__collected *collected);
 

@@ -1,6 +1,6 @@
-/* Which runs to measure next. A run with gradient g, measured with noise s, takes from the covariance C of the
+/* Selects the runs to measure next. A run with gradient g, measured with noise s, takes from the covariance C of the
  * constants C g g' C / (s^2 + g' C g); a prediction with gradient h loses (h' C g)^2 / (s^2 + g' C g) of its variance.
- * Each choice is the candidate that takes most from the sum over all candidates, given the ones before. */
+ * Each choice is the candidate that reduces the sum over all candidates most, given the ones before. */
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
@@ -37,7 +37,7 @@ static double mean_variance(const double *c, const double *gradient, int n, int 
     return sum / n;
 }
 
-/* What measuring a candidate takes from the sum of variances; *cg is C g of it. */
+/* The reduction of the sum of variances by measuring a candidate; *cg is C g of it. */
 static double gain(const ek__fit *fit, const double *c, const double *gradient, int n, int which, double *cg)
 {
     int k = fit->n_constants;

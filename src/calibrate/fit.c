@@ -1,7 +1,7 @@
-/* Constants of a device on logarithms of steps, with a ridge towards what a data sheet says, so that more constants
- * than runs is no trouble: what the runs do not tell stays where it was. Logarithms, because errors of a model of time
- * are in percent; Huber's weights (Huber 1964), because tables of runs hold a few that were disturbed. The minimum is
- * fit_minimise.c's, the choice of constants fit_states.c's.
+/* Fits constants of a device to logarithms of steps, with a ridge towards the data sheet, so that there may be more
+ * constants than runs: constants that the runs do not determine stay at their start. Logarithms, because errors of a
+ * model of time are in percent; Huber's weights (Huber 1964), because tables of runs hold a few that were disturbed.
+ * The minimum is fit_minimise.c's, the choice of constants fit_states.c's.
  *
  * Not handled: noise that differs from run to run. */
 #include <math.h>
@@ -28,7 +28,7 @@ static ek_status predict_all(ek__fit_work *w, double *out)
     return ek__fit_predict(w, &w->fit->device, w->wanted, out);
 }
 
-/* What a width of the constant does to all runs together, and the most to one. */
+/* The effect of one width of the constant on all runs together, and the largest on one. */
 static double effect_of(const ek__fit *fit, int constant, double *most)
 {
     double sum = 0;
@@ -41,7 +41,7 @@ static double effect_of(const ek__fit *fit, int constant, double *most)
     return sqrt(sum);
 }
 
-/* Constants that move a run at all. */
+/* Constants with an effect on any run. */
 static ek_status screen(ek__fit_work *w)
 {
     ek__fit *fit = w->fit;
@@ -80,7 +80,7 @@ static ek_status begin(ek__fit_work *w)
     return status ? status : screen(w);
 }
 
-/* Everything at the result, with all constants: what is not determined still makes predictions uncertain. */
+/* Compute all figures at the result, with all constants: undetermined ones still make predictions uncertain. */
 static ek_status finish(ek__fit_work *w)
 {
     ek__fit *fit = w->fit;
@@ -112,8 +112,8 @@ static void mark(ek__fit *fit)
     }
 }
 
-/* Standard errors of what the runs determine, for the errors of parts. Of a section's constants, each of which is a
- * part of its times, the largest bounds them all; a fit of kernels may have left a larger one there. */
+/* Standard errors of the constants that the runs determine, for the errors of parts. Each constant of a section is a
+ * part of its times, so the largest error bounds them all; a fit of kernels may have left a larger one there. */
 static void mark_errors(ek__fit *fit)
 {
     for (int k = 0; k < fit->n_constants; k++) {

@@ -1,5 +1,6 @@
-/* calibrate/fit.h - constants of a device from the steps of measured runs: nonlinear least squares, what the data
- * determine, what leaving runs out costs, and which runs would tell more. Knows nothing of jobs: a function predicts.
+/* calibrate/fit.h - fits constants of a device to the steps of measured runs: nonlinear least squares, the determined
+ * constants, leave-one-out errors, and the selection of further runs. It does not depend on jobs: a function of the
+ * caller predicts.
  */
 #ifndef EK_CALIBRATE_FIT_H
 #define EK_CALIBRATE_FIT_H
@@ -36,40 +37,40 @@ typedef struct ek__fit {
     bool *used;                       /* [n] fitted: predicted and not held */
     double *measured;                 /* [n] logarithms, as are: */
     double *before, *after;           /* [n] predicted by the start and by the result; NAN: cannot be */
-    double *weight;                   /* [n] 1, less for outliers (Huber) and in groups that err alike; 0 not used */
-    double *left_out, *group_out;     /* [n] residual of the run, predicted without it, without its group */
-    double *jacobian;                 /* [n][n_constants] of `after` by `scaled` */
-    double *covariance; /* [n_constants][n_constants] of `scaled`, what is not determined with its width */
-    double noise;       /* standard deviation of residuals */
-    double alike;       /* their correlation inside a group */
+    double *weight; /* [n] 1, less for outliers (Huber) and in groups with correlated errors; 0 not used */
+    double *left_out, *group_out; /* [n] residual of the run, predicted without it, without its group */
+    double *jacobian;             /* [n][n_constants] of `after` by `scaled` */
+    double *covariance;           /* [n_constants][n_constants] of `scaled`; undetermined constants have their width */
+    double noise;                 /* standard deviation of residuals */
+    double alike;                 /* their correlation inside a group */
 } ek__fit;
 
 /*
  * Fit the constants of a device:
  *     minimise sum w_i (log f_i(u) - log y_i)^2 / s^2 + sum ((u_j - prior_j) / width_j)^2
  * by Levenberg and Marquardt (MINPACK), bounds by u = least + (most - least) (1 + sin z) / 2, w Huber's weights, s the
- * residuals' own deviation, both found in turns. Constants that end at a bound are held there; those whose spread stays
- * above 0.8 widths go back to what they start with; neither is determined, and the rest is fitted anew.
+ * residuals' deviation, both updated in turns. Constants that end at a bound stay there; those with a spread above 0.8
+ * widths return to their start; neither is determined, and the rest is fitted again.
  * @return EK_OK; EK_ERR_INPUT when no run can be predicted; EK_ERR_MEMORY. O(rounds x constants x predictions)
  */
 ek_status ek__fit_run(const ek__fit_problem *problem, const ek_device *start, ek__fit *out, ek_error *err);
 void ek__fit_clear(ek__fit *fit);
 
-/* Residuals with each run, and each group, left out of the linearised fit: exact for one that is linear, with the
- * choice of constants and the weights as they are (Cook and Weisberg, Residuals and Influence in Regression,
- * 1982, 2.2). Fills left_out and group_out of the runs used. */
+/* Residuals with each run, and each group, left out of the linearised fit: exact for one that is linear, with the same
+ * choice of constants and weights (Cook and Weisberg, Residuals and Influence in Regression, 1982, 2.2). Fills left_out
+ * and group_out of the runs used. */
 ek_status ek__fit_leave_out(const ek__fit_problem *problem, ek__fit *fit, ek_error *err);
 
 /* Derivatives of other runs' logarithms by the scaled constants at the fitted device. @param out  [n][n_constants] */
 ek_status ek__fit_jacobian(const ek__fit *fit, int n, ek__predict *predict, void *user, double *value, double *out,
                            ek_error *err);
-/* Standard deviation of a prediction's logarithm from the constants' covariance alone. */
+/* Standard deviation of a prediction's logarithm from only the constants' covariance. */
 double ek__fit_spread(const ek__fit *fit, const double *gradient);
 
 /*
- * The next runs that narrow predictions most: greedily, each the one that lowers the mean variance over all candidates
- * most once it is measured with the fit's noise (A-optimal for the predictions; Atkinson and Donev, Optimum
- * Experimental Designs, 1992, 10.6).
+ * The next runs that reduce the errors of predictions most: greedily, each the run that lowers the mean variance over
+ * all candidates most once it is measured with the fit's noise (A-optimal for the predictions; Atkinson and Donev,
+ * Optimum Experimental Designs, 1992, 10.6).
  * @param gradient  [n][n_constants] of the candidates
  * @param chosen    out: [*n_chosen] at most; *spread [n_chosen + 1]: root mean variance before the first and after each
  */

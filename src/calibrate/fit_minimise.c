@@ -1,5 +1,5 @@
-/* Levenberg-Marquardt over the active constants (Levenberg 1944, Marquardt 1963; cminpack's lmder), in turns with the
- * noise and Huber's weights, since each needs the others. */
+/* Minimises by Levenberg-Marquardt over the active constants (Levenberg 1944, Marquardt 1963; cminpack's lmder),
+ * alternating with the noise and Huber's weights, since each needs the others. */
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
@@ -78,7 +78,7 @@ static int evaluate(void *user, int m, int n, const double *z, double *residual,
     return w->status ? -1 : 0;
 }
 
-/* With the weights and the noise as they are. */
+/* With the current weights and noise. */
 static ek_status minimise(ek__fit_work *w)
 {
     ek__fit *fit = w->fit;
@@ -152,8 +152,8 @@ static bool same_group(const ek__fit *fit, const int *group, int i, int k)
     return i != k && fit->used[i] && fit->used[k] && group[i] == group[k];
 }
 
-/* Runs of a layout share what the model does not know of it. Correlation inside groups by moments: products of pairs
- * over squares. One group tells nothing of others, as one run tells nothing of a variance. */
+/* Runs of a layout share the model's error for it. Correlation inside groups by moments: products of pairs over
+ * squares. One group gives no estimate of others, as one run gives none of a variance. */
 static double correlation(const ek__fit *fit, const int *group, const double *value)
 {
     double pairs = 0, squares = 0;
@@ -175,7 +175,7 @@ static double correlation(const ek__fit *fit, const int *group, const double *va
     return n_groups > 1 ? fmin(fmax(alike, 0), 1) : 0;
 }
 
-/* k runs that err alike say as much as k / (1 + (k - 1) correlation) that do not (Kish 1965, 5.4). */
+/* k runs with correlated errors have the weight of k / (1 + (k - 1) correlation) independent ones (Kish 1965, 5.4). */
 static void weigh(ek__fit *fit, const int *group, const double *value)
 {
     fit->alike = correlation(fit, group, value);
@@ -209,7 +209,7 @@ void ek__fit_find_noise(ek__fit_work *w, double degrees)
     weigh(fit, w->problem->group, w->value);
 }
 
-/* Constants, noise and weights in turns, since each needs the others. */
+/* Alternates between constants, noise and weights, since each needs the others. */
 ek_status ek__fit_settle(ek__fit_work *w, double *covariance)
 {
     ek__fit *fit = w->fit;

@@ -1,4 +1,4 @@
-/* The model of a fit at given constants: where a constant may be, what runs take there, and how that changes with each,
+/* Evaluates the model of a fit at given constants: the range of each constant, the times of runs, and their derivatives
  * by differences. */
 #include <math.h>
 #include <string.h>
@@ -62,8 +62,8 @@ ek_status ek__fit_predict(ek__fit_work *w, const ek_device *device, const bool *
     return w->problem->predict(w->problem->user, device, wanted, out, w->err);
 }
 
-/* What the runs take with the constant where it is as fitted. A start may be outside of what a fit can try, as a rate
- * that every message reaches is: then it is not what the device says. */
+/* The times of the runs with the constant at its fitted value. A start may be outside of the fit's range, as a rate
+ * that every message reaches: the value is then not the device's. */
 static ek_status predict_here(ek__fit_work *w, int constant, const double *value, double *out)
 {
     ek_device device = w->fit->device;

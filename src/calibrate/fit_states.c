@@ -1,5 +1,5 @@
-/* Which constants are fitted: those at a bound and those that the runs narrow too little are set aside, limits that no
- * run reaches at the start are looked for further on, and the rest is fitted anew after each. */
+/* Selects the constants that are fitted: those at a bound and those that the runs determine too little are set aside,
+ * limits that no run reaches at the start are searched over a wider range, and the rest is fitted again after each. */
 #include <math.h>
 
 #include "base/error.h"
@@ -9,7 +9,7 @@ enum { MAX_ROUNDS = 10 };
 
 static const double wide_share = 0.8; /* of a width that a determined constant's spread may have */
 
-/* ---- what is determined ---- */
+/* ---- determined constants ---- */
 
 static void set_aside(ek__fit *fit, int a, ek_fit_state why)
 {
@@ -19,7 +19,7 @@ static void set_aside(ek__fit *fit, int a, ek_fit_state why)
     fit->n_active--;
 }
 
-/* Back to what it starts with. */
+/* Reset to its start. */
 static void drop(ek__fit *fit, int a, ek_fit_state why)
 {
     int k = fit->active[a];
@@ -28,8 +28,8 @@ static void drop(ek__fit *fit, int a, ek_fit_state why)
     set_aside(fit, a, why);
 }
 
-/* Stays at the bound, for what pushes it there is in the runs and would push something else; a start that is out of
- * what is fitted, as a rate that every message reaches, stands for its bound. */
+/* Stays at the bound, since the error in the runs that pushes it there would otherwise push another constant; a start
+ * outside of the fitted range, as a rate that every message reaches, counts as its bound. */
 static void hold(ek__fit *fit, int a)
 {
     int k = fit->active[a];
@@ -45,7 +45,7 @@ static void hold(ek__fit *fit, int a)
     set_aside(fit, a, EK_FIT_AT_BOUND);
 }
 
-/* One that was woken and went to sleep again may still be right elsewhere: it is looked for once more. */
+/* A limit that lost its effect again may still fit elsewhere: it is searched once more. */
 static bool drop_at_bounds(ek__fit_work *w)
 {
     ek__fit *fit = w->fit;
@@ -161,7 +161,8 @@ static ek_status wake(ek__fit_work *w, bool *any)
     return status;
 }
 
-/* What is asleep is looked for before anything else can stand in for it, and again once the rest is where it belongs.
+/* Limits without effect at the start are searched before another constant can compensate for them, and again once the
+ * rest is fitted.
  */
 ek_status ek__fit_refine(ek__fit_work *w, double *covariance)
 {

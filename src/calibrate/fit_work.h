@@ -1,4 +1,5 @@
-/* calibrate/fit_work.h - a fit of constants on its way: what fit.c, fit_model.c, fit_minimise.c and fit_states.c share.
+/* calibrate/fit_work.h - the state of a fit of constants, shared by fit.c, fit_model.c, fit_minimise.c and
+ * fit_states.c.
  */
 #ifndef EK_CALIBRATE_FIT_WORK_H
 #define EK_CALIBRATE_FIT_WORK_H
@@ -19,7 +20,7 @@ typedef struct ek__fit_work {
     ek_status status;
     ek_error *err;
     bool asleep[EK__MAX_CONSTANTS]; /* no run depends on it where it is */
-    int woken[EK__MAX_CONSTANTS];   /* how often it was found to matter further on */
+    int woken[EK__MAX_CONSTANTS];   /* how often a wider search found an effect of it */
     double done;                    /* of progress */
 } ek__fit_work;
 

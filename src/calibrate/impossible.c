@@ -1,6 +1,6 @@
-/* Steps that no fit should meet: faster than the device's peak allows, or many times what it is predicted to take. What
- * stands behind them is a unit (milliseconds, tokens/s of all devices, of a node) or another job, and a fit would turn
- * it into constants in silence. */
+/* Finds steps that no fit should use: faster than the device's peak allows, or many times the predicted time. Their
+ * cause is a wrong unit (milliseconds, tokens/s of all devices, of a node) or another job, and a fit would silently
+ * turn it into constants. */
 #include "calibrate/impossible.h"
 
 #include <math.h>
@@ -37,7 +37,7 @@ static double highest_peak(const ek_device *device)
     return peak;
 }
 
-/* NAN where it cannot be predicted; the fit says why. */
+/* NAN where it cannot be predicted; the fit reports the reason. */
 static ek_status predicted(const ek__run_item *item, const ek_device *device, ek_cost_cache *cache, double *out,
                            ek_error *err)
 {

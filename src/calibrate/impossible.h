@@ -1,4 +1,4 @@
-/* calibrate/impossible.h - runs whose step cannot be what they say. */
+/* calibrate/impossible.h - finds runs with an impossible step. */
 #ifndef EK_CALIBRATE_IMPOSSIBLE_H
 #define EK_CALIBRATE_IMPOSSIBLE_H
 

@@ -1,4 +1,5 @@
-/* Steps of jobs for a fit. Layers are priced once for all runs on a device, schedules laid out once for all devices. */
+/* Predicts steps of jobs for a fit. Layers are priced once for all runs on a device, schedules laid out once for all
+ * devices. */
 #include "calibrate/job_runs.h"
 
 #include <math.h>

@@ -1,10 +1,10 @@
-/* The table of layers from runs. What a step takes beside its prediction is a sum over what its layers and what its
- * ends take besides, each with its share of the step: a Gaussian process observed through a row of shares, so all runs
- * are solved at once (Rasmussen and Williams 2006, 2.2 and 5.4.2 for leaving out). The table that results has one row
- * for each layer that was met, with the value that makes it say what the process of all runs says. Width and lambda are
- * chosen by leaving runs and groups out, since the error on the runs themselves is smallest where nothing is shrunken.
+/* Fits the table of layers to runs. The residual of a step is the sum of the residuals of its layers and of its ends,
+ * each with its share of the step: a Gaussian process observed through a row of shares, so all runs are solved at once
+ * (Rasmussen and Williams 2006, 2.2 and 5.4.2 for leaving out). The resulting table has one row for each measured
+ * layer, with the value at which it agrees with the process of all runs. Width and lambda are chosen by leaving runs
+ * and groups out, since the error on the runs themselves is smallest without shrinkage.
  *
- * Not handled: shares that change with the correction; the caller comes again with new ones. */
+ * Not handled: shares that change with the correction; the caller repeats the fit with new ones. */
 #include "calibrate/layers_fit.h"
 
 #include <math.h>
@@ -25,7 +25,7 @@ enum { N_TURNS = 2 };
 
 /* A run or a row of the older table. */
 typedef struct seen {
-    const double *at[EK__N_LAYER_SHARES]; /* NULL: it says nothing of that */
+    const double *at[EK__N_LAYER_SHARES]; /* NULL: no data on that */
     double share[EK__N_LAYER_SHARES];
     double value, weight;
     int sample; /* -1: a row of the older table */
@@ -35,7 +35,7 @@ typedef struct solver {
     const ek__layer_sample *sample;
     int n;
     seen *seen;      /* [n] */
-    double *alike;   /* [n][n] covariance of what they say, without noise */
+    double *alike;   /* [n][n] covariance of their values, without noise */
     double *inverse; /* [n][n] of the same with noise */
     double *pull;    /* [n] inverse times value */
     int *list;       /* [n] scratch: a group */
@@ -85,7 +85,7 @@ static double left_alone(const solver *s, int i)
     return s->pull[i] / s->inverse[(size_t)i * (size_t)s->n + (size_t)i];
 }
 
-/* What the process lacks of all runs of the group of `first` when none of them is seen: their block of the inverse,
+/* The error of the process for all runs of the group of `first` when they are left out: their block of the inverse,
  * inverted, times their pull. */
 static bool leave_group(solver *s, int first)
 {
@@ -146,7 +146,7 @@ static double error_of(const solver *s, int how)
     return weight > 0 ? sqrt(sum / weight) : NAN;
 }
 
-/* How much smaller a group's error is with the table, when it is left out. @param first  its first run */
+/* Reduction of a left-out group's error by the table. @param first  its first run */
 static double gain_of(const solver *s, int first)
 {
     double plain = 0, with_group = 0, weight = 0;
@@ -162,8 +162,8 @@ static double gain_of(const solver *s, int first)
     return weight > 0 ? (sqrt(plain) - sqrt(with_group)) / sqrt(weight) : 0;
 }
 
-/* Do layers say more of others than chance would? What groups that are left out gain is more than its standard error
- * over the groups (the rule of Breiman et al. 1984, 3.4.3). */
+/* Do layers predict others better than chance? The gain of left-out groups is more than its standard error over the
+ * groups (the rule of Breiman et al. 1984, 3.4.3). */
 static bool tells_others(const solver *s)
 {
     double sum = 0, square = 0;
@@ -217,8 +217,8 @@ static bool has_siblings(const solver *s)
     return false;
 }
 
-/* Runs of one layout tell of each other what they need not tell of other layouts, and so carry the choice. Where what
- * layers say of others is not beyond chance, only those that were met are corrected: the narrowest width. */
+/* Runs of one layout predict each other better than they predict other layouts, and would dominate the choice. Where
+ * layers do not predict others better than chance, only measured ones are corrected: the narrowest width. */
 static bool choose_scale(solver *s, ek__layers_fit *best)
 {
     if (!least_scale(s, sizeof widths / sizeof *widths, best) || !solve_at(s, &best->scale))
@@ -226,8 +226,8 @@ static bool choose_scale(solver *s, ek__layers_fit *best)
     return best->scale.width <= widths[0] || !has_siblings(s) || tells_others(s) || least_scale(s, 1, best);
 }
 
-/* Runs that are far off what the others say of them, in units of what that is uncertain by, count less (Tukey's
- * bisquare), at last not at all: a layer that one run alone has would be taken for what disturbed it. */
+/* Runs far from the prediction of the others, in units of its uncertainty, get less weight (Tukey's bisquare), finally
+ * none: otherwise a disturbance would be attributed to a layer that only one run has. */
 static void weigh(solver *s)
 {
     int n = 0;
@@ -257,8 +257,8 @@ static int place_of(ek__layer_row *row, int *n, const double *at)
     return i;
 }
 
-/* Rows that make a table say the same as the process: with P the pull and W the weight of a place, its value is what
- * the process says there plus lambda P / W. @param row  [2 n] @return how many */
+/* Make rows with which a table agrees with the process: with P the pull and W the weight of a place, its value is that
+ * of the process there plus lambda P / W. @param row  [2 n] @return how many */
 static int make_rows(const solver *s, const ek__layer_scale *scale, ek__layer_row *row, double *pull)
 {
     int n = 0, kept = 0;

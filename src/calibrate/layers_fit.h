@@ -1,10 +1,10 @@
-/* calibrate/layers_fit.h - what layers took beside their kernels, from what runs took beside their prediction. */
+/* calibrate/layers_fit.h - fits the residual times of layers to the residuals of runs against their prediction. */
 #ifndef EK_CALIBRATE_LAYERS_FIT_H
 #define EK_CALIBRATE_LAYERS_FIT_H
 
 #include "cost/layer_table.h"
 
-/* What of a step the table corrects: its layers; its embedding and head. */
+/* The parts of a step that the table corrects: its layers; its embedding and head. */
 enum { EK__LAYERS, EK__ENDS, EK__N_LAYER_SHARES };
 
 /* A run as the table sees it. */
@@ -12,14 +12,14 @@ typedef struct ek__layer_sample {
     double at[EK__N_LAYER_SHARES][EK__N_LAYER_COORDINATES];
     double share[EK__N_LAYER_SHARES]; /* d logarithm of the step / d logarithm of their time */
     double missing;                   /* logarithm of measured over predicted where the table corrects nothing */
-    double moved[2]; /* how far the prediction moves when the constants are fitted without the run, without its group */
+    double moved[2]; /* change of the prediction when the constants are fitted without the run, without its group */
     double plain[2]; /* logarithm of predicted over measured without a new table, without the run, without its group */
     bool used;       /* false: only to be predicted */
     int group;
 } ek__layer_sample;
 
-/* What is said of a run that was left out: logarithms of predicted over measured, left out of the table and of the
- * constants alone, and with its group. */
+/* Errors of a run that was left out: logarithms of predicted over measured, left out of the table and of the constants
+ * by itself, and with its group. */
 typedef struct ek__layer_left {
     double alone, with_group;
     double weight; /* of the run in the table, below 1 for one that is far off */

@@ -1,6 +1,6 @@
-/* What the fit would say of each run, and of each group of runs, without having seen it, from the hat matrix of the
- * linearised fit: e = (I - H)^-1 r over the runs left out, H = S J C J' S, S = sqrt(weight) / noise. One fit serves for
- * all; a refit for each would take as many as there are runs. */
+/* Computes the leave-one-out prediction of each run, and of each group of runs, from the hat matrix of the linearised
+ * fit: e = (I - H)^-1 r over the runs left out, H = S J C J' S, S = sqrt(weight) / noise. This needs only one fit;
+ * refitting would need one for each run. */
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>

@@ -1,12 +1,12 @@
-/* Logs of link tests: nccl-tests and hccl_test. Both print a row a message size between lines of other things, which
- * are passed over; a row is a line that begins with a whole number of bytes and has the tool's number of columns.
+/* Reads logs of link tests: nccl-tests and hccl_test. Both print a row for each message size between other lines, which
+ * are skipped; a row is a line that begins with a whole number of bytes and has the tool's number of columns.
  *
  * Bandwidths that nccl-tests prints imply the ranks (busbw / algbw is 2 (n-1)/n for an all-reduce, (n-1)/n for the
- * others), with two decimals only, so the list of ranks comes first. hccl_test prints what one device contributes; its
+ * others), with two decimals only, so the list of ranks comes first. hccl_test prints the part of one device; its
  * bandwidth is that of the whole message, so the whole follows from it where it is several times the part.
  *
- * A log may be of several tests, one behind another, as a loop over the programs prints them: what comes behind rows
- * and tells of ranks, a collective or columns begins the next one. */
+ * A log may have several tests, one after another, as from a loop over the programs: a line after rows with ranks, a
+ * collective or columns begins the next one. */
 #include <ctype.h>
 #include <math.h>
 #include <stdio.h>
@@ -26,7 +26,7 @@ typedef struct reader {
     size_t capacity;
     int n_ranks; /* listed */
     int n_hosts; /* of those */
-    char *host;  /* [n_hosts] names behind one another, NUL between */
+    char *host;  /* [n_hosts] names one after another, with NULs between */
     size_t host_bytes, host_room;
     int per_node;              /* devices of a node, where no hosts are listed */
     int processes;             /* by a command; 0 */
@@ -35,7 +35,7 @@ typedef struct reader {
     bool nccl, root;           /* likewise; it has a column of roots, as newer versions do */
     int collective;            /* NOT_TOLD, NOT_MODELLED */
     int first;                 /* row of log.time that the test begins with */
-    bool passed_over;          /* a test whose collective is not modelled */
+    bool passed_over;          /* a test of a collective that is not modelled */
     int last_ranks, last_node; /* of the test before; 0 */
     ek_error *err;
 } reader;
@@ -121,7 +121,7 @@ static int count_of(const char *word, const char *next, const char *option)
     return count > 0 && count <= 1 << 20 ? count : 0;
 }
 
-/* mpirun -np 16 PROGRAM, srun -n 16 PROGRAM: behind the program -n says how often it repeats. */
+/* mpirun -np 16 PROGRAM, srun -n 16 PROGRAM: after the program -n is its number of repetitions. */
 static void read_command(reader *r, char **word, int n)
 {
     static const char *const options[] = {"-np", "-n", "--np", "--ntasks"};
@@ -161,7 +161,7 @@ static ek_status add(reader *r, double bytes, double seconds, double ratio, doub
     if (!grown)
         return ek__no_memory(r->err);
     r->log.time = grown;
-    /* What implies the ranks is kept until all lines are read. */
+    /* Values that imply the ranks are kept until all lines are read. */
     r->log.time[r->log.n++] = (ek_link_time){.bytes = bytes * share_of_whole,
                                              .seconds = seconds,
                                              .line = line,
@@ -232,7 +232,7 @@ static bool is_hccl_header(const char *text)
     return strstr(text, "aveg_time") || strstr(text, "avg_time(us)");
 }
 
-/* ---- what the rows are of ---- */
+/* ---- the test of the rows ---- */
 
 static ek_status fail_collective(const reader *r, const char *what)
 {
@@ -303,7 +303,7 @@ static ek_status find_ranks(reader *r)
     return EK_OK;
 }
 
-/* What the rows since the last test are of; then nothing is known of the next one. */
+/* Set the test of the rows since the last one; nothing is known of the next one then. */
 static ek_status end_test(reader *r)
 {
     if (r->log.n == r->first)
@@ -324,7 +324,7 @@ static ek_status end_test(reader *r)
 
 /* ---- a line ---- */
 
-/* What only stands before a test's rows. */
+/* Is it text that occurs only before a test's rows? */
 static bool begins_test(const char *text, int what)
 {
     return what != NOT_TOLD || strstr(text, "algbw") || is_hccl_header(text) || strstr(text, "# nThread ");

@@ -1,5 +1,5 @@
-/* Tiers from timed collectives: the same fit as for steps, over times of single collectives. The tier that a time is of
- * is the outermost that its ranks reach. */
+/* Fits tiers to timed collectives: the same fit as for steps, over times of single collectives. A time belongs to the
+ * outermost tier that its ranks reach. */
 #include "calibrate/links_fit.h"
 
 #include <math.h>
@@ -15,7 +15,7 @@
 typedef struct times {
     const ek_link_time *time;
     int n;
-    const ek_device *device; /* whose tiers they are of */
+    const ek_device *device; /* the device of the tiers */
 } times;
 
 static int at_most(int a, int b)
@@ -23,7 +23,7 @@ static int at_most(int a, int b)
     return a < b ? a : b;
 }
 
-/* Ranks of the test in a unit of tier i: they stand on the first devices of each node. */
+/* Ranks of the test in a unit of tier i: they are on the first devices of each node. */
 static int ranks_in(const ek_device *device, const ek_link_time *time, int i)
 {
     int size = device->tier[i].size, node = device->devices_per_node > 0 ? device->devices_per_node : 1;
@@ -67,7 +67,7 @@ static ek_status predict(void *user, const ek_device *device, const bool *wanted
     return EK_OK;
 }
 
-/* With groups of one size a tier's contention cannot be told from its share. */
+/* With groups of one size a tier's contention cannot be distinguished from its share. */
 static bool leaves(void *user, const ek__constant *constant)
 {
     const times *t = user;
@@ -108,7 +108,7 @@ static ek_status summarise(const times *t, const ek__fit *fit, ek_calibrated_lin
     return EK_OK;
 }
 
-/* What the times left, of each tier that any were of. */
+/* The remaining error of the times, for each tier with times. */
 static void mark(const times *t, const ek__fit *fit, ek_device *device)
 {
     for (int tier = 0; tier < device->n_tiers; tier++) {

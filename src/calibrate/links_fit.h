@@ -1,4 +1,4 @@
-/* calibrate/links_fit.h - tiers of a device from timed collectives. */
+/* calibrate/links_fit.h - fits tiers of a device to timed collectives. */
 #ifndef EK_CALIBRATE_LINKS_FIT_H
 #define EK_CALIBRATE_LINKS_FIT_H
 

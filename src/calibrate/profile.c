@@ -1,6 +1,6 @@
-/* Profiles as a source: each folder's files are read as one run, so that what one rank waited for is known from the
- * others, then operators go into the table of kernels, collectives into the fit of links, launches to the host, and the
- * step to the runs. Nothing of a profile is fitted here but curves with shapes enough. */
+/* Reads profiles as a source: each folder's files are read as one run, so that the waits of one rank are known from the
+ * others, then operators are added to the table of kernels, collectives to the fit of links, launches to the host, and
+ * the step to the runs. The only fit here is that of curves with enough shapes. */
 #include "calibrate/profile.h"
 
 #include <math.h>
@@ -45,7 +45,7 @@ static bool is_of_a_rank(const char *path)
     return stat(path, &about) == 0 && !S_ISDIR(about.st_mode);
 }
 
-/* Another folder is a run of its own: the reader goes through it. */
+/* Another folder is a separate run: its reader walks through it. */
 static bool is_one_run(const char *a, const char *b)
 {
     size_t n = folder_size(a);
@@ -65,7 +65,7 @@ static int paths_of(const ek__collected *c, int i, bool *done, const char **path
     return n;
 }
 
-/* ---- what is missing ---- */
+/* ---- missing data ---- */
 
 static void note(ek_calibrated_profile *p, const char *text)
 {
@@ -108,7 +108,7 @@ static void note_missing(const ek_trace_run *run, ek_calibrated_profile *p)
 
 /* ---- the host ---- */
 
-/* Recording Python's stacks takes the host several times as long as what it records. */
+/* Recording Python's stacks slows the host down several times. */
 static bool has_stacks(const ek_trace_run *run)
 {
     for (int r = 0; r < run->n_ranks; r++) {
@@ -122,7 +122,7 @@ static bool has_stacks(const ek_trace_run *run)
     return false;
 }
 
-/* Median over the ranks. The host's time of a layer stays: it is what comes on top of its launches. */
+/* Median over the ranks. The host's time of a layer stays: it is added to its launches. */
 static ek_status read_launches(const ek_trace_run *run, ek_device *device, ek_calibrated_profile *p, ek_error *err)
 {
     double *time = ek__alloc((size_t)run->n_ranks, sizeof *time), compiled = 0;
@@ -157,7 +157,7 @@ static int world_of(const ek_trace_run *run)
     return world;
 }
 
-/* A measured run of the job beside it, unless a log tells the job's step without the profiler's own time. */
+/* A measured run of the job next to it, unless a log has the job's step without the profiler's overhead. */
 static ek_status read_step(const ek_trace_run *run, int source, ek__collected *c, ek_calibrated_profile *p,
                            ek_error *err)
 {
@@ -210,7 +210,7 @@ typedef struct taking {
     ek__profile_rows rows;
 } taking;
 
-/* Of each kind, and how far the start is off on them. */
+/* Counts of each kind, and the error of the start on them. */
 static ek_status count_shapes(const ek__profile_rows *rows, const ek_device *start, ek_calibrated_profile *p,
                               ek_error *err)
 {
@@ -229,7 +229,7 @@ static ek_status count_shapes(const ek__profile_rows *rows, const ek_device *sta
     return EK_OK;
 }
 
-/* Rows of this run alone are merged first, so that the report counts its own shapes. */
+/* The rows of this run are merged first, so that the report counts its own shapes. */
 static ek_status read_operators(taking *t, const ek_trace_run *run, ek_calibrated_profile *p, ek_error *err)
 {
     ek__profile_rows own = {0};
@@ -313,7 +313,7 @@ static bool gave_something(const ek_calibrated_profile *p)
     return p->n_operators[EK_PROFILE_TAKEN] > 0 || p->n_link_times > 0 || p->launch_used || p->step_used;
 }
 
-/* Profiles that say nothing are no error beside other sources. */
+/* Profiles without data are not an error if there are other sources. */
 static ek_status check_any(const ek__collected *c, const ek_calibration *out, ek_error *err)
 {
     for (int i = 0; i < out->n_profiles; i++)

@@ -1,4 +1,5 @@
-/* calibrate/profile.h - what a profile says of a device: kernels of shapes, times of collectives, launches. */
+/* calibrate/profile.h - takes measurements of a device from a profile: kernels of shapes, times of collectives,
+ * launches. */
 #ifndef EK_CALIBRATE_PROFILE_H
 #define EK_CALIBRATE_PROFILE_H
 
@@ -11,10 +12,9 @@
  *   kernels: into out->device's table (a shape that a source measured keeps that time), curves fitted to kinds with
  *            EK_PROFILE_LEAST_SHAPES shapes or more, as ek_device_fit_kernels() does;
  *   collectives: into c->link, for the fit of links;
- *   launches: host.kernel_us of how the run launches;
- *   the step: a run of the job that stands beside the profile.
- * out->profile says what came of each. @return EK_OK; EK_ERR_INPUT also where they say nothing of a device and are all
- * there is; EK_ERR_SYSTEM, EK_ERR_MEMORY as readers do
+ *   launches: host.kernel_us of the run's way of launching; the step: a run of the job next to the profile.
+ *   out->profile has the result of each. @return EK_OK; EK_ERR_INPUT also where they have no data of a device and there
+ *   is no other source; EK_ERR_SYSTEM, EK_ERR_MEMORY as readers do
  */
 ek_status ek__profiles_take(const ek_calibrate_input *input, ek__collected *c, ek_calibration *out, ek_error *err);
 
@@ -38,16 +38,15 @@ ek_status ek__profile_operators(const ek_trace_run *run, const ek_device *device
                                 ek_calibrated_profile *out, ek_error *err);
 enum { EK__PROFILE_MOST_SHAPES = 4096 };
 /* Rows of equal shape become one with the median over all executions; in the order of shapes. Of more shapes than
- * EK__PROFILE_MOST_SHAPES those stay that took most time. O(n log n). */
+ * EK__PROFILE_MOST_SHAPES those with the most time are kept. O(n log n). */
 void ek__profile_merge(ek__profile_rows *rows);
-/* Put the rows into the device's table and its curves, as ek__profiles_take() says. `fitted` [EK_N_KERNEL_KINDS]. */
+/* Put the rows into the device's table and its curves, as ek__profiles_take() does. `fitted` [EK_N_KERNEL_KINDS]. */
 ek_status ek__profile_fit(const ek__profile_rows *rows, ek_calibration *out, bool *fitted, ek_error *err);
 
 /* ---- collectives ---- */
 
-/* How long the transfer of each collective took, without waiting, where messages name all ranks of its group and all of
- * them are in the run: nanoseconds, 0 where that is not so. @param out  [collectives of all ranks, in their order];
- * free() it. O(n log n). */
+/* The transfer time of each collective, without waiting, where messages name all ranks of its group and all of them are
+ * in the run: nanoseconds, else 0. @param out  [collectives of all ranks, in their order]; free() it. O(n log n). */
 ek_status ek__profile_arrivals(const ek_trace_run *run, int64_t **out, ek_error *err);
 
 /* Times of a run's collectives, for the fit of links: of each operation, size and group one. Adds to *log. */

@@ -1,6 +1,6 @@
-/* Which collectives of a run are one, where messages name the ranks of their group: those of equal messages on all of
- * these ranks, in the order in which each rank has them. The last rank to come does not wait, so the shortest of their
- * durations is the transfer. Groups whose ranks are not all there, or do not have equally many, tell nothing. */
+/* Matches collectives of a run across ranks, where messages name the ranks of their group: those of equal messages on
+ * all of these ranks, in each rank's order. The last rank to arrive does not wait, so the shortest of their durations
+ * is the transfer. Groups with missing ranks, or with different numbers of messages, are skipped. */
 #include <stdlib.h>
 #include <string.h>
 

@@ -1,7 +1,8 @@
-/* Collectives of a profile as times for the fit of links: operation, bytes and ranks of the group, each once. A rank
- * that came early waits inside the collective. Where all ranks of a group are there, or the profiler itself tells
- * transfer from waiting, each one's transfer is known, and the median over them is taken; else the shortest of at least
- * three, since the last rank to come does not wait. How many ranks are on a node follows from the ranks of the group.
+/* Turns collectives of a profile into times for the fit of links: operation, bytes and ranks of the group, each once. A
+ * rank that arrives early waits inside the collective. Where all ranks of a group are present, or the profiler itself
+ * separates transfer and waiting, each rank's transfer is known, and their median is used; else the shortest of at
+ * least three, since the last rank to arrive does not wait. The number of ranks on a node follows from the ranks of the
+ * group.
  */
 #include <math.h>
 #include <stdlib.h>
@@ -31,7 +32,7 @@ typedef struct samples {
     sample *at;
 } samples;
 
-/* ---- what a collective is ---- */
+/* ---- properties of a collective ---- */
 
 /* Words of all profilers, without case and underscores; the longer first where one is part of another. */
 static const struct {
@@ -103,7 +104,7 @@ static bool parse(const char *text, message *m)
     return true;
 }
 
-/* What one rank sends of a whole message, as communication.json has it. */
+/* The share of a whole message that one rank sends, as in communication.json. */
 static double share_sent(ek_collective what, int n)
 {
     double others = (n - 1.0) / n;
@@ -192,14 +193,14 @@ static ek_profile_collective describe(const ek_trace_run *run, const ek_trace_ra
     if (out->per_node == 0)
         return EK_PROFILE_UNPLACED;
     bool transit = c->transit != EK_TRACE_UNKNOWN && c->transit > 0;
-    /* Ascend's transit is the profiler's own; of GPUs it is the shortest of the ranks that are there. */
+    /* Ascend's transit is the profiler's own; of GPUs it is the shortest of the ranks in the run. */
     out->whole =
         transfer > 0 || (transit && !c->at_most && (rank->producer != EK_PRODUCER_KINETO || c->n_here >= out->n_ranks));
     out->seconds = (double)(transfer > 0 ? transfer : transit ? c->transit : c->duration) * 1e-9;
     return out->seconds > 0 ? EK_PROFILE_WHOLE : EK_PROFILE_UNSIZED;
 }
 
-/* Those of a table alone are in no step. */
+/* Collectives that only a table has are in no step. */
 static bool is_warm_up(const ek_trace_rank *rank, const ek_trace_collective *c)
 {
     return c->step >= 0 && c->step < rank->n_steps && rank->step[c->step].warm_up;
@@ -252,7 +253,7 @@ static int by_message_and_time(const void *a, const void *b)
     return order ? order : (x->seconds > y->seconds) - (x->seconds < y->seconds);
 }
 
-/* The time of n of one message; 0 when nothing says how much of it is waiting. */
+/* The time of n of one message; 0 when its waiting time is unknown. */
 static double time_of(const sample *at, size_t n, ek_calibrated_profile *out)
 {
     size_t whole = 0;

@@ -1,4 +1,4 @@
-/* Operators of a profile as rows of a measured kernel table. What the data sheet does not allow is left out with its
+/* Turns operators of a profile into rows of a measured kernel table. Rows beyond the data sheet are left out with their
  * reason: bytes faster than the memory are those of a cache, and products beyond the peak are of another device. Rows
  * of equal shape, by the same measures as the table's, become one with the median over all their executions. */
 #include <stdlib.h>
@@ -64,7 +64,7 @@ ek_status ek__profile_operators(const ek_trace_run *run, const ek_device *device
 
 enum { N_KEYS = 11 };
 
-/* What makes two shapes one in the table. */
+/* The keys by which two shapes are equal in the table. */
 static void keys_of(const ek_kernel *k, double key[N_KEYS])
 {
     bool streams = k->flops <= 0,
@@ -125,7 +125,7 @@ static int longest_first(const void *a, const void *b)
     return left != right ? (left > right ? -1 : 1) : by_shape(a, b);
 }
 
-/* A program whose shapes change with every call has more than a table needs: those that take most of the time stay. */
+/* A program with shapes that change with every call has more than a table needs: those with the most time stay. */
 static void limit(ek__profile_rows *rows)
 {
     if (rows->n <= EK__PROFILE_MOST_SHAPES)
@@ -172,7 +172,7 @@ static void append(kernels *all, const ek_kernel *kernel, double seconds)
         all->row[all->n++] = (ek_kernel_row){.kernel = *kernel, .seconds = seconds};
 }
 
-/* The profile's, of shapes that are not there yet: the table does not know masks nor 16-bit types apart. */
+/* The profile's rows of new shapes: the table distinguishes neither masks nor 16-bit types. */
 static void append_rows(kernels *all, const ek__profile_rows *rows)
 {
     for (int i = 0; i < rows->n; i++)
@@ -222,7 +222,7 @@ static void drop_streams(kernels *all)
     all->n = kept;
 }
 
-/* Rows of a source's table come first and are fitted, too; those of the start's only fill what is not measured. */
+/* Rows of a source's table come first and are fitted, too; those of the start only fill unmeasured shapes. */
 static ek_status add_rows(kernels *all, const ek__profile_rows *rows, ek_calibration *out, bool *fitted, ek_error *err)
 {
     ek_kernel_table *old = out->device.kernels, *table = NULL;

@@ -1,4 +1,5 @@
-/* The next runs to measure: those of the candidates that narrow predictions most, with what to expect of each. */
+/* Proposes the next runs to measure: those of the candidates that reduce the errors of predictions most, with the
+ * expected step of each. */
 #include <math.h>
 #include <stdlib.h>
 
@@ -6,7 +7,7 @@
 #include "calibrate/calibrating.h"
 #include "calibrate/candidates.h"
 
-/* Layers unlike any measured ones have the error of new cells; the constants' part of it is known apart. */
+/* Layers unlike any measured ones have the error of new cells; the constants' part of it is known separately. */
 static void expect(const ek__calibrating *k, const ek_job *job, double spread, ek_proposed_run *out)
 {
     double at[EK__N_LAYER_COORDINATES];

@@ -1,4 +1,4 @@
-/* What a calibration says of its runs: errors in the fit, left out and kept back, every run, every constant. */
+/* Fills a calibration's report on its runs: errors in the fit, left out and held out, every run, every constant. */
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -128,8 +128,8 @@ static bool is_met(const ek__calibrating *k, const double (*at)[EK__N_LAYER_COOR
     return false;
 }
 
-/* What to expect of layouts that were not measured: of layers that other layouts had, and of layers that none had.
- * Where there are none of either, all runs stand for them; a table is not counted on where nothing is near. */
+/* Expected errors of layouts that were not measured: with layers that other layouts have, and with layers that none
+ * has. Where there are none of either, all runs are used for them; without a near layer the table is not used. */
 static ek_status fill_expected(ek__calibrating *k)
 {
     const ek__fit *f = &k->found.fit;

@@ -1,5 +1,5 @@
-/* A layout as arguments of Megatron, read as a user's script would be, and then what such arguments cannot say: who
- * shares states, what runs beside what. So a row's job has every default that a script's job has. */
+/* Writes a layout as arguments of Megatron, reads them like a user's script, and then sets what such arguments cannot
+ * express: sharing of states and overlap. So a row's job has every default of a script's job. */
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -69,7 +69,7 @@ static void add_stages(ek__run_text *t, const ek__run_layout *l)
     ek__run_write(t, "L");
 }
 
-/* What is shared beyond the optimizer's states is said by arguments where the framework has some. */
+/* Sharing beyond the optimizer's states is set by arguments where the framework has some. */
 static bool says_sharding(const ek__run_layout *l)
 {
     return l->framework->shares && (l->zero >= 2 || l->fsdp);
@@ -105,7 +105,7 @@ static void add_run(ek__run_text *t, const ek__run_layout *l)
     ek__run_write(t, "%s", l->framework->arguments);
 }
 
-/* What PyTorch's per-operator policy drops, in the names that it is written in. */
+/* Operators that PyTorch's per-operator policy drops, by the policy's names. */
 static ek_status drop_operators(const ek__run_row *row, ek_job *job)
 {
     job->family = EK_FAMILY_LLAMA;
@@ -113,7 +113,7 @@ static ek_status drop_operators(const ek__run_row *row, ek_job *job)
     return ek__job_keep_products(job, EK__NOWHERE, row->err);
 }
 
-/* Layers as torchtitan cuts them, and what is recomputed of them. */
+/* Split layers as torchtitan does, and set their recomputation. */
 static ek_status cut_as_torchtitan(const ek__run_row *row, const ek__run_layout *l, ek_job *job)
 {
     const ek__torchtitan_split split = {.schedule = job->schedule, .n_chunks = l->vpp, .first_less = 1, .last_less = 1};
@@ -125,7 +125,7 @@ static ek_status cut_as_torchtitan(const ek__run_row *row, const ek__run_layout 
     return status;
 }
 
-/* ZeRO by number, and FSDP, whatever the framework's default is, where no arguments have said it. */
+/* ZeRO by number, and FSDP, independent of the framework's default, where no arguments have set it. */
 static void set_sharding(const ek__run_layout *l, ek_job *job)
 {
     ek_job_states *s = &job->states;

@@ -1,4 +1,4 @@
-/* The device that a table's words for hardware mean, and the network that they say. */
+/* Finds the device and the network that a table's words for hardware mean. */
 #include <stdio.h>
 #include <string.h>
 
@@ -32,8 +32,8 @@ const ek_device *ek_device_of_hardware(const char *hardware)
     return ek_device_find(hardware);
 }
 
-/* A network of so many bytes per second and card. What was fitted to the one that the device usually stands in does not
- * hold for another: what is reached of it is as assumed where nothing was fitted. */
+/* A network of this rate in bytes per second and card. Figures fitted to the device's usual network are not valid for
+ * another one: its shares are those assumed without a fit. */
 static void add_network(double gbs, double devices_per_card, ek_tier *tier)
 {
     ek_tier other;

@@ -1,6 +1,6 @@
-/* What rows of a table of measured runs leave out because their framework fixes it: which attention, what is sharded,
- * what runs beside what. One line a framework; a table names it in the column `framework`, or its source does. Each
- * line's facts are those of the framework's public code and of the papers; docs/measured-runs.md lists them. */
+/* Sets the parts of a job that rows of measured runs leave out because their framework fixes them: kind of attention,
+ * sharding, overlap. One line a framework; a table names it in the column `framework`, or its source does. Each line's
+ * facts are those of the framework's public code and of the papers; docs/measured-runs.md lists them. */
 #include <string.h>
 
 #include "calibrate/run_table.h"
@@ -28,8 +28,8 @@ static void settle_megatron(const ek__run_layout *layout, ek_job *job)
     set_fp8(layout, EK_FP8_DELAYED, job);
 }
 
-/* Before interleaved stages sent beside computing. PyTorch's own data parallel module without a pipeline, which reduces
- * behind the backward pass, Megatron's local one with it, which reduces at its end: examples/sc21 of Megatron-LM. */
+/* Before interleaved stages sent during computing. PyTorch's own data parallel module without a pipeline, which reduces
+ * during the backward pass, Megatron's local one with it, which reduces at its end: examples/sc21 of Megatron-LM. */
 static void settle_2022(const ek__run_layout *layout, ek_job *job)
 {
     job->run.overlap_gradients = layout->pp == 1;
@@ -56,8 +56,8 @@ static void settle_deepspeed(const ek__run_layout *layout, ek_job *job)
     job->run.overlap_tensor_gradients = false;
 }
 
-/* NeMo's performance recipes of 24.07: everything beside everything, gradients in 16 bits and buckets of 400 MB, 8 bits
- * by TransformerEngine with scales of earlier steps, weights gathered in them. */
+/* NeMo's performance recipes of 24.07: everything overlapped, gradients in 16 bits and buckets of 400 MB, 8 bits by
+ * TransformerEngine with scales of earlier steps, weights gathered in them. */
 static void settle_nemo(const ek__run_layout *layout, ek_job *job)
 {
     set_fp8(layout, EK_FP8_DELAYED, job);
@@ -86,9 +86,8 @@ static void settle_composer(const ek__run_layout *layout, ek_job *job)
     set_fp8(layout, EK_FP8_DELAYED, job);
 }
 
-/* As torchtitan's TOML settles it without a key, but for what the row's words say: eager or compiled, the loss with the
- * model, asynchronous tensor parallelism and 8 bits, whose scales are one a tensor where nothing is said, and which are
- * then gathered, too. */
+/* The defaults of torchtitan's TOML, except for the row's words: eager or compiled, the loss with the model,
+ * asynchronous tensor parallelism and 8 bits, with one scale a tensor by default, and which are then gathered, too. */
 static void settle_titan(const ek__run_layout *layout, bool loss, ek_job *job)
 {
     ek__torchtitan_run run = ek__torchtitan_run_default();
@@ -118,9 +117,9 @@ static void settle_titan_2024(const ek__run_layout *layout, ek_job *job)
 /* ---- InternEvo ---- */
 
 /* ZeRO-1 within groups of shard_size ranks: weights and gradients in 16 bits, the rest in 32. Each rank of a group owns
- * whole tensors. Gradients are summed beside computing, 2^29 in a bucket (reduce_bucket_size counts elements); owners
- * broadcast their weights behind the update (configs/7B_sft.py of InternEvo). FlashAttention 1.0.5 (doc/en/install.md,
- * and its images); both feed-forward inputs are matrices of their own, their activation and product one operator
+ * whole tensors. Gradients are summed during computing, 2^29 in a bucket (reduce_bucket_size counts elements); owners
+ * broadcast their weights after the update (configs/7B_sft.py of InternEvo). FlashAttention 1.0.5 (doc/en/install.md,
+ * and its images); both feed-forward inputs are separate matrices, their activation and product one operator
  * (FeedForward of internlm/model/linear.py). */
 static void settle_internevo(const ek__run_layout *layout, ek_job *job)
 {

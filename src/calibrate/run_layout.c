@@ -1,6 +1,6 @@
-/* Cells of a row of a table of measured runs, and the layout that they say: what is empty comes from the public model
- * of that name, from the other degrees, or from what a published table's own scripts say. What nothing says is a reason
- * not to use the row, what contradicts itself is an error. */
+/* Reads the layout from the cells of a row of measured runs: empty cells are filled from the public model of that name,
+ * from the other degrees, or from the scripts of a published table. A missing value is a reason not to use the row, a
+ * contradiction is an error. */
 #include <limits.h>
 #include <math.h>
 #include <stdio.h>
@@ -123,7 +123,7 @@ static ek_status read_shapes(const ek__run_row *row, ek__run_layout *l)
     if (l->kv_heads == 0)
         l->kv_heads = l->heads;
     if (l->vocab == 0)
-        l->vocab = 51200; /* GPT-2's, padded: what such tables train when they do not say */
+        l->vocab = 51200; /* GPT-2's, padded: the default of such tables */
     if (l->ffn == 0 && l->hidden > 0 && !l->framework->mindformers)
         l->ffn = 4 * l->hidden;
     l->style = m ? m->style : l->ffn == 4 * (int64_t)l->hidden ? EK_STYLE_GPT : EK_STYLE_LLAMA;
@@ -132,7 +132,7 @@ static ek_status read_shapes(const ek__run_row *row, ek__run_layout *l)
 
 /* ---- degrees ---- */
 
-/* Micro-batches and chunks of runs whose table leaves them out and whose own scripts say them. */
+/* Micro-batches and chunks of runs from their published scripts, where the table leaves them out. */
 static const struct {
     const char *source;
     int layers, hidden, micro_batch, vpp;
@@ -256,7 +256,7 @@ static ek_status read_recompute(const ek__run_row *row, ek__run_layout *l)
                     cell);
 }
 
-/* Who shares states, which some tables say in words: "zero1=8", "fsdp=True". */
+/* The ranks that share states, in words in some tables: "zero1=8", "fsdp=True". */
 static ek_status read_sharding(const ek__run_row *row, ek__run_layout *l)
 {
     const char *source = ek__run_cell(row, EK__RUN_SOURCE), *zero = strstr(source, "zero1=");

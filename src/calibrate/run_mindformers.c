@@ -1,5 +1,5 @@
-/* A layout as a training YAML of MindFormers, read as a user's file would be. Rows are joined with the columns of such
- * files: lists of layers that are recomputed, offsets, how the vocabulary is cut. What they leave out is as in the
+/* Writes a layout as a training YAML of MindFormers and reads it like a user's file. Rows are joined with the columns
+ * of such files: lists of recomputed layers, offsets, the cut of the vocabulary. Missing settings are those of the
  * files that ship with the models: flash attention, and formats by the file's name. */
 #include <stdio.h>
 #include <stdlib.h>
@@ -7,7 +7,7 @@
 
 #include "calibrate/run_table.h"
 
-/* A switch or a list of whole numbers, as it is written in YAML, and nothing else. */
+/* Only a switch or a list of whole numbers, in YAML syntax. */
 static ek_status list_of(const ek__run_row *row, ek__run_column column, const char *usual, const char **out)
 {
     const char *cell = ek__run_cell(row, column);
@@ -27,7 +27,7 @@ static ek_status add_feed_forward(const ek__run_row *row, const ek__run_layout *
     ek_status status = ek__run_number(row, EK__RUN_FFN_OR_MULTIPLIER, 0.1, EK__JOB_MAX_WIDTH, &ffn);
     if (ffn >= 16)
         ek__run_write(t, "    intermediate_size: %d\n", (int)ffn);
-    else if (ffn > 0) /* shipped with the models of 70 billion parameters, beside this multiple */
+    else if (ffn > 0) /* shipped with the models of 70 billion parameters, together with this multiple */
         ek__run_write(t, "    multiple_of: 4096\n    ffn_dim_multiplier: %.6g\n", ffn);
     else
         ek__run_write(t, "    multiple_of: 256\n");

@@ -1,7 +1,7 @@
-/* Tables of measured runs: columns by name, a row to a job and a step, and rows of one job against each other. A row
- * names a job file or a layout (run_layout.c), which becomes a job by the framework's rules (run_arguments.c,
- * run_mindformers.c). A column that is not known is an error, since a misspelt one would silently change what a row
- * means. */
+/* Reads tables of measured runs: columns by name, a job and a step for each row, and a comparison of the rows of one
+ * job. A row names a job file or a layout (run_layout.c), which becomes a job by the framework's rules
+ * (run_arguments.c, run_mindformers.c). An unknown column is an error, since a misspelt one would silently change the
+ * meaning of a row. */
 #include "calibrate/run_table.h"
 #include "base/config_tree.h"
 
@@ -20,7 +20,7 @@ enum { MAX_RUNS = 1 << 20 };
 #define COLUMN(name, files) files,
 static const char *const columns[EK__N_RUN_COLUMNS] = {EK__RUN_COLUMNS(COLUMN)};
 
-/* Known to stand in such tables, and of no use here: notes, what follows from other columns, others' predictions. */
+/* Known columns of such tables that are not used: notes, values that follow from other columns, others' predictions. */
 static const char ignored[] =
     "note,tag,sweep,seq_stated,from_memory,source_line,layout_group,mfu_pct,aggregate_pflops,param_check_B,"
     "mem_reserved_gib,reserved_over_alloc,rank_min_alloc_mib,rank_max_alloc_mib,rank_min_reserved_mib,"
@@ -58,7 +58,7 @@ static void find_near(const char *typed, size_t size, char *near)
             size_t n = strcspn(at, ",");
             snprintf(name, sizeof name, "%.*s", (int)n, at);
             size_t d = ek__edit_distance(typed, name);
-            /* "tokens_per_s" may be of a device or of all: the column says which. */
+            /* "tokens_per_s" may be of a device or of all: the column decides. */
             if (strncmp(typed, name, strlen(typed)) == 0 && strlen(typed) > 3)
                 d = d < MOST ? d : MOST;
             if (d < nearest && n > 3) {
@@ -122,7 +122,7 @@ static ek_status fail_job_file(const ek__run_row *row, const char *file)
                     "job is '%.200s', a file that %s; give its path from the table's folder", file, why);
 }
 
-/* A job file beside the table, with what else the row says put over it. */
+/* Read a job file next to the table, with the row's other cells as overrides. */
 static ek_status read_job_file(const ek__run_row *row, ek_job *out)
 {
     const char *file = ek__run_cell(row, EK__RUN_JOB), *slash = strrchr(row->path, '/');
@@ -194,7 +194,7 @@ static ek_status read_job(const ek__run_row *row, ek_measured_run *run)
     return status;
 }
 
-/* Where a composed job is refused, the row is what the user can change. */
+/* Where a composed job is refused, the error points at the row, which the user can change. */
 static void point_at_row(const ek__run_row *row)
 {
     ek_error *err = row->err;
@@ -206,7 +206,7 @@ static void point_at_row(const ek__run_row *row)
     ek__set_error(err, err->status, at, "%s", message);
 }
 
-/* ---- what was measured ---- */
+/* ---- measurements ---- */
 
 static ek_status step_of(const ek__run_row *row, const ek_job *job, double *out)
 {
@@ -300,7 +300,7 @@ static ek_status read_run(const ek__run_row *row, ek_measured_run *run)
 
 /* ---- rows against each other ---- */
 
-/* Everything of a row that its step depends on, as it is written: equal texts are the same job on the same hardware. */
+/* The text of all cells of a row that its step depends on: equal texts are the same job on the same hardware. */
 static char *key_of(const ek__run_row *row)
 {
     static const ek__run_column measured[] = {EK__RUN_STEP,      EK__RUN_TOKENS,    EK__RUN_TFLOPS, EK__RUN_MEMORY_GIB,

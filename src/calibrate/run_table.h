@@ -1,5 +1,5 @@
-/* calibrate/run_table.h - a row of a table of measured runs on its way into a job: cells, what they say of the layout,
- * the rules of the framework, the job. */
+/* calibrate/run_table.h - turns a row of a table of measured runs into a job: cells, their layout, the rules of the
+ * framework, the job. */
 #ifndef EK_CALIBRATE_RUN_TABLE_H
 #define EK_CALIBRATE_RUN_TABLE_H
 
@@ -72,26 +72,26 @@ typedef struct ek__run_row {
 const char *ek__run_cell(const ek__run_row *row, ek__run_column column);
 /* Its place: line and, found by walking the text, column. */
 ek_origin ek__run_place(const ek__run_row *row, ek__run_column column);
-/* A number within the range; *out stays where the cell is empty. A whole one may be written 4.0, and >=2 means 2. */
+/* A number within the range; *out is unchanged for an empty cell. A whole one may be written 4.0, and >=2 means 2. */
 ek_status ek__run_number(const ek__run_row *row, ek__run_column column, double least, double most, double *out);
 ek_status ek__run_whole(const ek__run_row *row, ek__run_column column, int least, int most, int *out);
-/* yes, no, True, False, 1, 0; words behind the first are notes. */
+/* yes, no, True, False, 1, 0; words after the first are notes. */
 ek_status ek__run_switch(const ek__run_row *row, ek__run_column column, bool *out);
-/* Does a text have a word in it, whatever its case? */
+/* Does a text contain a word, ignoring case? */
 bool ek__run_has(const char *text, const char *word);
 
 typedef struct ek__run_layout ek__run_layout;
 
-/* A framework: how its runs are, besides what rows say. */
+/* A framework: properties of its runs that rows do not have. */
 typedef struct ek__run_framework {
     const char *name;       /* in the column framework */
     const char *sources[3]; /* words of the column source that mean it */
     bool mindformers;       /* rows are composed into a training YAML, else into arguments of Megatron */
-    bool shares;            /* Megatron's own arguments say who shares states */
+    bool shares;            /* Megatron's own arguments set the sharing of states */
     bool titan;             /* layers are cut into stages as torchtitan does */
     bool half;              /* fp16 where nothing is said, else bf16 */
-    const char *arguments;  /* of Megatron, besides the layout's */
-    void (*settle)(const ek__run_layout *layout, ek_job *job); /* what arguments cannot say; may be NULL */
+    const char *arguments;  /* of Megatron, in addition to the layout's */
+    void (*settle)(const ek__run_layout *layout, ek_job *job); /* sets what arguments cannot express; may be NULL */
 } ek__run_framework;
 /* Of the row, never NULL on success. @return EK_ERR_INPUT for a name that is not known. */
 ek_status ek__run_framework_of(const ek__run_row *row, const ek__run_framework **out);
@@ -100,10 +100,10 @@ typedef enum ek__run_recompute {
     EK__RUN_KEEP,
     EK__RUN_FULL,
     EK__RUN_ATTENTION, /* the attention's core */
-    EK__RUN_OPERATORS, /* what PyTorch's per-operator policy drops */
+    EK__RUN_OPERATORS, /* operators that PyTorch's per-operator policy drops */
 } ek__run_recompute;
 
-/* What a row says of a run, filled in from the public model and from what follows. */
+/* The layout of a row's run, completed from the public model and by derivation. */
 struct ek__run_layout {
     const ek__run_framework *framework;
     const ek_public_model *model; /* NULL: none known */
@@ -119,17 +119,17 @@ struct ek__run_layout {
     const char *precision; /* as written, "" */
 };
 
-/* Arguments or a file as they are composed. */
+/* Arguments or a file under construction. */
 typedef struct ek__run_text {
     size_t n;
     bool cut; /* there was more than fits */
     char bytes[1 << 16];
 } ek__run_text;
 void ek__run_write(ek__run_text *text, const char *format, ...) __attribute__((format(printf, 2, 3)));
-/* Read what was composed as a job. */
+/* Read the composed text as a job. */
 ek_status ek__run_parse(const ek__run_row *row, const ek__run_text *text, ek_job *out);
 
-/* Read a row's layout. `why` gets what is missing for a job, "" when nothing is. */
+/* Read a row's layout. `why` gets the missing values for a job, "" without any. */
 ek_status ek__run_layout_read(const ek__run_row *row, ek__run_layout *out, size_t size, char *why);
 /* Compose a job of the layout: as arguments of Megatron, or as a training YAML of MindFormers. */
 ek_status ek__run_arguments(const ek__run_row *row, const ek__run_layout *layout, ek_job *out);

@@ -1,4 +1,4 @@
-/* Jobs composed as text: what a row says, written as a user would write it and read by the reader of such files. */
+/* Composes jobs as text: a row's settings in the syntax of a user's file, read by the reader of such files. */
 #include <stdarg.h>
 #include <stdio.h>
 

@@ -1,5 +1,5 @@
-/* Constants, then layers. The table's shares come from moving every layer, and every embedding and head, by one
- * percent: so bubbles, overlaps and limits of the host are in them. */
+/* Fits constants, then the table of layers. The table's shares come from moving every layer, and every embedding and
+ * head, by one percent: so bubbles, overlaps and limits of the host are in them. */
 #include "calibrate/runs_fit.h"
 
 #include <math.h>
@@ -20,7 +20,7 @@ typedef struct fitting {
     ek__job_runs jobs;
     ek__layer_sample *sample; /* [n] */
     double *moved;            /* [n] logarithms predicted with layers, then ends, moved a little */
-    double *plain;            /* [n] residuals of the constants alone */
+    double *plain;            /* [n] residuals of only the constants */
     ek__layer_left *left;     /* [n] */
     bool *wanted;             /* [n] */
     ek_error *err;
@@ -70,7 +70,7 @@ static ek_status predict(fitting *f, const ek_layer_table *table, double *out)
     return ek__job_runs_predict(&f->jobs, &device, f->wanted, out, f->err);
 }
 
-/* How much of each step moves with its layers, or with its embedding and head, at the table that there is. */
+/* The share of each step that moves with its layers, or with its embedding and head, at the current table. */
 static ek_status fill_shares(fitting *f, const ek_layer_table *table, int which)
 {
     ek_layer_table *moved =
@@ -100,7 +100,7 @@ static void fill_places(fitting *f)
     }
 }
 
-/* What is missing is counted from where nothing is corrected. */
+/* Residuals are counted from the prediction without corrections. */
 static void fill_missing(fitting *f, const ek_layer_table *table)
 {
     for (int i = 0; i < f->in->n; i++) {

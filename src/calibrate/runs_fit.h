@@ -1,4 +1,4 @@
-/* calibrate/runs_fit.h - all that measured runs say of a device: its constants, then its table of layers. */
+/* calibrate/runs_fit.h - fits a device to measured runs: its constants, then its table of layers. */
 #ifndef EK_CALIBRATE_RUNS_FIT_H
 #define EK_CALIBRATE_RUNS_FIT_H
 
@@ -27,9 +27,9 @@ typedef struct ek__runs_fit {
 } ek__runs_fit;
 
 /*
- * Constants first (ek__fit_run), then the table of layers from what they leave (ek__layers_fit_run). Steps are not
- * linear in what layers take, so shares and residuals are taken anew at the table found, a few times.
- * @param start  its tables are borrowed by the result, unless `layers` takes the place of its own
+ * Constants first (ek__fit_run), then the table of layers from their residuals (ek__layers_fit_run). Steps are not
+ * linear in the times of layers, so shares and residuals are computed again at the table found, a few times.
+ * @param start  its tables are borrowed by the result, unless `layers` replaces its own
  * @param out    ek__runs_fit_clear() frees it, `layers` included; untouched on failure
  * @return EK_OK; EK_ERR_INPUT where no run can be predicted, or runs are too many for a table; EK_ERR_MEMORY
  */

@@ -1,5 +1,6 @@
-/* What a source is, by its content: a table by its header, a link test by its columns, a training log by its steps, a
- * job by what reads it, a profile by its events or columns. A folder is that of a profile, whose reader looks into it.
+/* Recognises the kind of a source by its content: a table by its header, a link test by its columns, a training log by
+ * its steps, a job by its reader, a profile by its events or columns. A folder is that of a profile, and its reader
+ * searches it.
  */
 #include <stdlib.h>
 #include <string.h>
@@ -65,7 +66,7 @@ static bool is_runs(const char *head)
     return has_column(head, "hardware") && (has_column(head, "job") || has_column(head, "model"));
 }
 
-/* Is it a table of runs but for what stands between its columns? Spreadsheets write what their language has. */
+/* Is it a table of runs with another separator of columns? Spreadsheets use that of their language. */
 static ek_status check_separator(const char *path, char head[HEAD], ek_error *err)
 {
     static const char others[] = ";\t|";
@@ -87,7 +88,7 @@ static ek_status check_separator(const char *path, char head[HEAD], ek_error *er
     return EK_OK;
 }
 
-/* Events or times of collectives as JSON, or a table of what a device did. */
+/* Events or times of collectives as JSON, or a table of a device's work. */
 static bool is_profile(const char *head)
 {
     static const char *const json[] = {"\"traceEvents\"", "\"ph\"", "\"Communication Time Info\""};
@@ -136,7 +137,7 @@ static ek_status by_readers(const char *path, ek_source_kind *out, ek_error *err
         path, why.message);
 }
 
-/* An ek_source_kind; -1: the readers tell. */
+/* An ek_source_kind; -1: the readers decide. */
 static int kind_of_head(const char *head)
 {
     bool table = strchr(head, ',') != NULL;

@@ -1,6 +1,6 @@
-/* Tables of kernels and of rates name their device in every row. Kernels of another device than the one that is
- * calibrated would become its own, so what is named is held against it, and is where a calibration starts from when
- * nothing else tells. */
+/* Checks the device that tables of kernels and of rates name in every row. Kernels of another device than the
+ * calibrated one would become its own, so the names are compared with it, and a named device is the start of a
+ * calibration without another one. */
 #include "calibrate/table_device.h"
 
 #include <stdio.h>

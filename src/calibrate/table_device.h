@@ -1,4 +1,4 @@
-/* calibrate/table_device.h - the device that a table of kernels or rates is of. */
+/* calibrate/table_device.h - finds the device of a table of kernels or rates. */
 #ifndef EK_CALIBRATE_TABLE_DEVICE_H
 #define EK_CALIBRATE_TABLE_DEVICE_H
 

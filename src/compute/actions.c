@@ -1,5 +1,5 @@
-/* What an operator does, by its name: types of Ascend, operators of PyTorch, texts in the names of kernels where
- * nothing else is known. */
+/* Finds the action of an operator by its name: types of Ascend, operators of PyTorch, texts in the names of kernels
+ * where nothing else is known. */
 #include <string.h>
 
 #include "base/c_locale.h"
@@ -12,7 +12,7 @@ typedef struct named {
     ek__action word;
 } named;
 
-/* Without a version behind: MatMulV3 is MatMul, ConcatV2D Concat. */
+/* Without a version suffix: MatMulV3 is MatMul, ConcatV2D Concat. */
 static const named types[] = {{"MatMul", EK__ACTION_PRODUCT},
                               {"BatchMatMul", EK__ACTION_PRODUCT},
                               {"MatMulCommon", EK__ACTION_PRODUCT},
@@ -64,7 +64,7 @@ static const named types[] = {{"MatMul", EK__ACTION_PRODUCT},
                               {"AsStrided", EK__ACTION_TURN},
                               {"TransData", EK__ACTION_TRANS_DATA}};
 
-/* Behind aten::, without a `_` for the result in place. */
+/* After aten::, without a `_` for the result in place. */
 static const named torch[] = {{"mm", EK__ACTION_PRODUCT},
                               {"bmm", EK__ACTION_PRODUCT},
                               {"addmm", EK__ACTION_PRODUCT},
@@ -125,7 +125,7 @@ static bool contains(const char *text, const char *word)
     return false;
 }
 
-/* A name such as vectorized_elementwise_kernel tells nothing else. */
+/* A name such as vectorized_elementwise_kernel has no other information. */
 static ek__action word_of_kernel(const char *kernel)
 {
     if (contains(kernel, "softmax"))
@@ -177,7 +177,7 @@ ek_compute_class ek__compute_class_of(const ek_trace_shaped *op, bool torch_run)
         return EK_COMPUTE_ATTENTION;
     if (strcmp(family, "copy") == 0)
         return EK_COMPUTE_TRANSFORM;
-    /* Traces call all cores AI_CORE: what is no product runs on the vector units there, too. */
+    /* Traces call all cores AI_CORE: operators other than products run on the vector units there, too. */
     bool on_core = !torch_run && op->core && (strncmp(op->core, "AI_", 3) == 0 || strncmp(op->core, "MIX_", 4) == 0);
     if (strcmp(family, "vector") == 0 || word != EK__ACTION_OTHER || on_core)
         return EK_COMPUTE_VECTOR;

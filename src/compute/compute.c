@@ -1,4 +1,4 @@
-/* What a run computes: its operators over all ranks, then every fault of the list, ranked by what it loses. */
+/* Analyses the operators of a run over all ranks, then runs every fault of the list and ranks them by lost time. */
 #include <stdlib.h>
 #include <string.h>
 

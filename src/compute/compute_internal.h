@@ -1,7 +1,7 @@
-/* compute/compute_internal.h - a run's computing while it is looked at, and the list of faults.
+/* compute/compute_internal.h - state of the analysis of a run's computing, and the list of faults.
  *
- * A fault is a file src/compute/fault_NAME.c with ek__fault_NAME() and a line here. It goes through the executions of
- * every rank, collects what each loses, and hands the list to ek__fault_add(). */
+ * A fault is a file src/compute/fault_NAME.c with ek__fault_NAME() and a line here. It reads the executions of every
+ * rank, collects the loss of each, and passes the list to ek__fault_add(). */
 #ifndef EK_COMPUTE_INTERNAL_H
 #define EK_COMPUTE_INTERNAL_H
 
@@ -15,7 +15,7 @@
     X(transforms)                                                                                                      \
     X(products)
 
-/** What an operator does, as far as patterns tell operators apart. */
+/** Actions of operators, as far as patterns distinguish them. */
 typedef enum ek__action {
     EK__ACTION_OTHER,
     EK__ACTION_PRODUCT,
@@ -36,7 +36,7 @@ typedef enum ek__action {
     EK__ACTION_SILU_GRAD,
     EK__ACTION_SIGMOID,
     EK__ACTION_LOG_SOFTMAX,
-    EK__ACTION_LOSS, /**< what takes a row's figure out of its logarithms */
+    EK__ACTION_LOSS, /**< selects a row's value from its logarithms */
     EK__ACTION_CAST,
     EK__ACTION_TURN, /**< Transpose, a copy that makes a tensor contiguous */
     EK__ACTION_TRANS_DATA,
@@ -75,15 +75,15 @@ typedef struct ek__fault_losses {
 /** Nothing that is not lost is added. @return false when memory is out */
 bool ek__fault_lose(ek__fault_losses *losses, int rank, int64_t start, int64_t time, double lost);
 
-/** Of a step, below which nothing is told. */
+/** Of a step; smaller losses are not reported. */
 #define EK__LEAST_LOST 0.01
 
-/** A finding of these losses, which are copied; none when there are none. Texts live in the run's pool or for ever;
- *  `what` NULL: EK_ERR_MEMORY. O(losses x steps). */
+/** A finding of these losses, which are copied; none when there are none. Texts are in the run's pool or static; `what`
+ *  NULL: EK_ERR_MEMORY. O(losses x steps). */
 ek_status ek__fault_add(ek__compute *c, ek_compute_fault fault, const ek__fault_losses *losses, const char *what,
                         const char *instead, const char *estimate, ek_error *err);
 
-/** What to change, and the setting of the trace's framework. O(1). */
+/** The recommended change, and the setting of the trace's framework. O(1). */
 const char *ek__compute_instead(ek_compute_fault fault);
 const char *ek__compute_setting(const ek__compute *c, ek_compute_fault fault);
 

@@ -1,4 +1,4 @@
-/* What faults call: losses as they are found, and a finding of them with the rank that loses most of a mean step. */
+/* Helpers of faults: collect losses, and make a finding with the rank that loses most of a mean step. */
 #include <stdlib.h>
 #include <string.h>
 

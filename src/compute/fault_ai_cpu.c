@@ -1,6 +1,6 @@
-/* Operators on Ascend's scalar processors (AI CPU), some ten to a hundred times slower than the same on the vector
- * units. Lost is all but what an operator of the vector units takes in the middle: what the right one would take is not
- * known, but these mostly take a few microseconds. */
+/* Finds operators on Ascend's scalar processors (AI CPU), some ten to a hundred times slower than the same on the
+ * vector units. The loss is the time beyond the median of an operator of the vector units: the time of the right
+ * operator is not known, but these mostly take a few microseconds. */
 #include <stdlib.h>
 #include <string.h>
 

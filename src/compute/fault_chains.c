@@ -1,9 +1,9 @@
-/* Operators in a row that one fused operator replaces. A pattern is a list of groups of words, each to come so many
- * times; executions of a stream are matched one after another, so that what stands elsewhere in the same order (a Mul
- * behind a Silu that is another layer's) must follow at once. A match takes as many of a group as there are.
+/* Finds sequences of operators that one fused operator replaces. A pattern is a list of groups of words, each with a
+ * number of occurrences; executions of a stream are matched one after another, so a match must be contiguous (a Mul
+ * after a Silu of another layer is none). A match takes as many of a group as there are.
  *
- * Attention costs, fused, what a fused kernel of its shape is expected to take on the device; without a device or
- * shapes what its two products take. What only moves bytes costs one pass over them: the longest of its operators. */
+ * The fused time of attention is that of a fused kernel of its shape on the device; without a device or shapes that of
+ * its two products. Operators that only move bytes cost one pass over them when fused: the longest of the operators. */
 #include <stdlib.h>
 #include <string.h>
 
@@ -27,7 +27,7 @@ typedef struct pattern {
     group group[MAX_GROUPS]; /* ends with words 0 */
 } pattern;
 
-/* What stands between scores and their softmax, and behind it. */
+/* Operators between scores and their softmax, and after it. */
 #define BEFORE (W(MUL) | W(DIV) | W(ADD) | W(FILL) | EK__TRANSFORMS)
 #define BEHIND (W(DROPOUT) | W(MUL) | EK__TRANSFORMS)
 
@@ -107,8 +107,8 @@ static const ek_compute_operator *operator_at(const matching *m, size_t i)
     return &m->c->out->op[m->c->of[m->rank][m->at[i]->op]];
 }
 
-/* How many executions from `from` on the pattern takes; 0: it does not match. Longest groups first, without a second
- * try: groups that follow one another share words only where that does not matter. */
+/* The number of executions from `from` on that match the pattern; 0: it does not match. Longest groups first, without a
+ * second try: groups that follow one another share words only where that does not matter. */
 static size_t match(const matching *m, const pattern *p, size_t from)
 {
     size_t at = from;
@@ -125,15 +125,15 @@ static size_t match(const matching *m, const pattern *p, size_t from)
     return at - from;
 }
 
-/* ---- what it costs fused ---- */
+/* ---- fused time ---- */
 
 static bool is_product(const matching *m, size_t i)
 {
     return word_at(m, i) == W(PRODUCT);
 }
 
-/* Of the scores and of what they weigh: batch x heads groups of queries x keys x width, then queries x width x keys.
- * 0: nothing tells. */
+/* Of the scores and of their product with the values: batch x heads groups of queries x keys x width, then queries x
+ * width x keys. 0: unknown. */
 static double fused_attention(const matching *m, const pattern *p, size_t from, size_t n)
 {
     const ek_kernel *first = NULL, *last = NULL;

@@ -1,8 +1,7 @@
-/* Products that could be faster for what they compute: those in 32 bits, and those whose sides the matrix unit cannot
- * fill. With a device the time of a shape is its curve's, times the middle of what this run's products take of theirs,
- * so that a device that is slower in all of them is no fault of a shape. Without one, products whose sides are
- * multiples of ALIGNED tell the rate: a product of fewer FLOPs is not compared with them, as it may be too small to
- * reach it. */
+/* Finds products that could be faster: those in 32 bits, and those with sides that do not fill the matrix unit. With a
+ * device the time of a shape is its curve's, times the median ratio of this run's products to theirs, so that a device
+ * that is slower in all of them is not a fault of a shape. Without one, the rate comes from products with sides that
+ * are multiples of ALIGNED: a product of fewer FLOPs is not compared with them, as it may be too small to reach it. */
 #include <math.h>
 #include <stdlib.h>
 
@@ -63,7 +62,7 @@ static double rate_of(const ek_compute_operator *op)
     return op->work.flops / mean_of(op);
 }
 
-/* The middle over operators, each once: one that is there often is no better witness. */
+/* The median over operators, each once: a frequent one gets no more weight. */
 static ek_status find_references(products *p, ek_error *err)
 {
     const ek_compute *out = p->c->out;
@@ -96,7 +95,7 @@ static ek_status find_references(products *p, ek_error *err)
     return status;
 }
 
-/* What a product is expected to take in this run, nanoseconds; NAN. */
+/* The expected time of a product in this run, nanoseconds; NAN. */
 static double expected(const products *p, const ek_kernel *k)
 {
     double time = p->factor * by_curve(p, k);
@@ -129,7 +128,7 @@ static double in_whole_tiles(const products *p, const ek_compute_operator *op)
     double fast = expected(p, &whole), mean = mean_of(op);
     double slower = is_aligned(&op->work) ? far_slower : least_slower;
     if (is_aligned(&op->work) && !p->c->device)
-        return 0; /* small ones are slower by right, and nothing tells by how much */
+        return 0; /* small ones are rightly slower, by an unknown amount */
     return mean > slower * fast ? fast : 0;
 }
 
@@ -138,7 +137,7 @@ static double lost(const ek_compute_operator *op, double fast)
     return fast > 0 ? (mean_of(op) - fast) * (double)op->count : 0;
 }
 
-/* A type is told before a shape, of which more would follow. */
+/* A type is reported before a shape, since it has more consequences. */
 static void judge(products *p)
 {
     const ek_compute *out = p->c->out;
@@ -160,7 +159,7 @@ static void judge(products *p)
     }
 }
 
-/* Executions whose operator would take `fast`. */
+/* Executions of an operator that should take `fast`. */
 static ek_status add(products *p, ek_compute_fault fault, const double *fast, const char *what, const char *instead,
                      const char *estimate, ek_error *err)
 {

@@ -1,6 +1,6 @@
-/* Layout transforms that undo each other or follow one another: TransData, Transpose, Cast, copies that make a tensor
- * contiguous. Of several in a row one would do. Where operators that do not mind the layout stand between two
- * transforms and the second gives back the shape that the first took, neither is needed. */
+/* Finds layout transforms that undo each other or follow one another: TransData, Transpose, Cast, copies that make a
+ * tensor contiguous. Of several in a row one is enough. Where only operators that do not depend on the layout are
+ * between two transforms and the second restores the shape before the first, neither is needed. */
 #include <stdlib.h>
 #include <string.h>
 
@@ -28,7 +28,7 @@ static bool is_transform(const scan *s, size_t i)
     return EK__TRANSFORMS & (1u << s->c->word[s->rank][s->at[i].op]);
 }
 
-/* Each element alone, so that its place does not matter. */
+/* Elementwise, so that the layout does not matter. */
 static bool is_blind(const scan *s, size_t i)
 {
     const uint32_t words = EK__ACTION(MUL) | EK__ACTION(ADD) | EK__ACTION(DIV) | EK__ACTION(NEG) | EK__ACTION(SQUARE) |
@@ -36,7 +36,7 @@ static bool is_blind(const scan *s, size_t i)
     return words & (1u << s->c->word[s->rank][s->at[i].op]);
 }
 
-/* How many transforms in a row begin here. */
+/* The number of transforms in a row from here on. */
 static size_t in_a_row(const scan *s, size_t from)
 {
     size_t n = 0;
@@ -45,7 +45,7 @@ static size_t in_a_row(const scan *s, size_t from)
     return n;
 }
 
-/* The index of the transform that undoes the one at `from`; 0: none. Only table rows know what comes out. */
+/* The index of the transform that undoes the one at `from`; 0: none. Only table rows have output shapes. */
 static size_t undone_at(const scan *s, size_t from)
 {
     const ek_trace_shaped *first = shaped_at(s, from);

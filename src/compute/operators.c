@@ -1,6 +1,6 @@
-/* Operators of all ranks by type, shape and kernel: rows of the ranks are sorted by their texts, so that equal ones
- * follow one another. Times of ranks are compared by the mean of an execution; what an operator reaches follows from
- * the mean over all of them. */
+/* Groups the operators of all ranks by type, shape and kernel: rows of the ranks are sorted by their texts, so that
+ * equal ones follow one another. Times of ranks are compared by the mean of an execution; the rate of an operator
+ * follows from the mean over all of them. */
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
@@ -58,7 +58,7 @@ static int by_text(const void *a, const void *b)
     return order ? order : (x->number > y->number) - (x->number < y->number);
 }
 
-/* ---- what an operator reaches ---- */
+/* ---- rates of operators ---- */
 
 static void find_work(ek_compute_operator *op, const ek_trace_shaped *shaped, bool torch)
 {

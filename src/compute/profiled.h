@@ -1,5 +1,5 @@
-/* compute/profiled.h - operators of a profile as kernels: what their names and shapes say of products, attention and
- * what only moves bytes. */
+/* compute/profiled.h - turns operators of a profile into kernels: products, attention and memory-bound operators, from
+ * names and shapes. */
 #ifndef EK_COMPUTE_PROFILED_H
 #define EK_COMPUTE_PROFILED_H
 
@@ -7,19 +7,19 @@
 #include "evenkeel/device.h"
 #include "evenkeel/trace.h"
 
-/* What could not be read off and was assumed. */
+/* Values that could not be read and were assumed. */
 typedef struct ek__profile_doubt {
     bool causal, layout;
 } ek__profile_doubt;
 
 /* The kernel that an operator is, of PyTorch on GPU and of Ascend. Attention's FLOPs are those under its mask.
- * @return EK_PROFILE_TAKEN, or why there is none */
+ * @return EK_PROFILE_TAKEN, or the reason why there is none */
 ek_profile_left ek__profile_torch(const ek_trace_shaped *op, ek_kernel *out, ek__profile_doubt *doubt);
 ek_profile_left ek__profile_ascend(const ek_trace_shaped *op, ek_kernel *out, ek__profile_doubt *doubt);
 
-/* FLOPs and bytes of a product whose groups, m, n, k and type are set. */
+/* FLOPs and bytes of a product with groups, m, n, k and type set. */
 void ek__profile_product(ek_kernel *kernel, double out_bytes);
-/* FLOPs and bytes of attention whose shape and type are set. */
+/* FLOPs and bytes of attention with shape and type set. */
 void ek__profile_attention(ek_kernel *kernel, bool causal);
 
 /* ---- texts ---- */
@@ -35,7 +35,7 @@ typedef struct ek__profile_tensor {
     double elements; /* read of it: of a list all together */
     int type;        /* ek_dtype or EK_TYPE_FP8; -1: another */
     double size;     /* bytes of an element; 0: not known */
-    char value[32];  /* of what is no tensor */
+    char value[32];  /* of an argument that is not a tensor */
 } ek__profile_tensor;
 
 /* PyTorch's lists into tensors. @return how many; 0 when the text is none */

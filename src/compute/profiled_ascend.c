@@ -1,7 +1,7 @@
-/* Ascend's operators as kernels, from shapes of inputs and outputs. Tables do not say which operands of a product are
- * turned: that follows from the output's shape, the layout a weight's product has first where a square leaves several.
- * Operands in FRACTAL_NZ are tiles (columns / c, rows / r, r, c), padded to whole ones. Attention in BSH does not tell
- * its heads: the maxima of its softmax do, batch x heads x queries x 8. */
+/* Turns Ascend's operators into kernels, from shapes of inputs and outputs. Tables do not list which operands of a
+ * product are transposed: that follows from the output's shape; where a square leaves several layouts, the layout of a
+ * weight's product comes first. Operands in FRACTAL_NZ are tiles (columns / c, rows / r, r, c), padded to whole ones.
+ * Attention in BSH lacks the number of heads: it comes from the maxima of its softmax, batch x heads x queries x 8. */
 #include <math.h>
 #include <string.h>
 
@@ -39,7 +39,7 @@ static bool is_tiled(const char *formats, int i)
     return n >= sizeof ending - 1 && strncmp(at + n - (sizeof ending - 1), ending, sizeof ending - 1) == 0;
 }
 
-/* Rows and columns of a matrix as it is kept; false when it is none. */
+/* Rows and columns of a matrix as stored; false when it is none. */
 static bool matrix_of(const call *c, int i, double *batch, double *rows, double *columns)
 {
     const tensor *t = &c->in[i];
@@ -168,7 +168,7 @@ static ek_profile_left read_attention(const call *c, bool backward, ek_kernel *o
     return EK_PROFILE_TAKEN;
 }
 
-/* ---- what moves bytes ---- */
+/* ---- memory-bound operators ---- */
 
 static const char *const streams[] = {
     "Add",

@@ -1,6 +1,6 @@
-/* Arguments of operators as profilers write them: PyTorch's nested lists of dimensions, strides, types and values,
- * which stand in one order in four texts; Ascend's cells with semicolons between operands. Both are walked by hand,
- * since they are short and most of a profile's texts. */
+/* Parses arguments of operators in profiles: PyTorch's nested lists of dimensions, strides, types and values, in the
+ * same order in four texts; Ascend's cells with semicolons between operands. Both have hand-written parsers, since they
+ * are short and most of a profile's texts. */
 #include <stdlib.h>
 #include <string.h>
 
@@ -71,7 +71,7 @@ static const char *skip_blanks(const char *at)
     return at + strspn(at, " \t");
 }
 
-/* Behind the item that begins here: to the comma or bracket that ends it. */
+/* The end of the item that begins here: the comma or bracket after it. */
 static const char *item_end(const char *at)
 {
     int depth = 0;

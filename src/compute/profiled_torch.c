@@ -1,8 +1,8 @@
-/* PyTorch's operators as kernels, by name: which arguments are the operands of a product, queries and keys of
- * attention, what an operator that only moves bytes reads and writes. The result of those has the shape that its inputs
- * broadcast to. Layout is read off the strides: PyTorch's product of x (m x k) and a weight that is kept n x k reads
- * both along k (TN), the input's gradient reads the weight as it is kept (NN), the weight's gradient reads both across
- * k (NT). Without strides libraries' kernels have it in their names. */
+/* Turns PyTorch's operators into kernels, by name: the operands of a product, queries and keys of attention, the bytes
+ * that a memory-bound operator reads and writes. The result of those has the shape that its inputs broadcast to. Layout
+ * is read off the strides: PyTorch's product of x (m x k) and a weight stored as n x k reads both along k (TN), the
+ * input's gradient reads the weight as stored (NN), the weight's gradient reads both across k (NT). Without strides
+ * libraries' kernels have it in their names. */
 #include <ctype.h>
 #include <math.h>
 #include <string.h>
@@ -25,7 +25,7 @@ static bool is_tensor(const call *c, int i, int n_dims)
 
 /* ---- products ---- */
 
-/* The last two dimensions kept the other way round. */
+/* The last two dimensions are stored in reverse order. */
 static bool is_turned(const tensor *t)
 {
     double rows = t->stride[t->n - 2], columns = t->stride[t->n - 1];
@@ -58,7 +58,7 @@ static ek_pass pass_of(const call *c, const tensor *a, const tensor *b, ek__prof
     return named < 0 ? EK_PASS_FORWARD : (ek_pass)named;
 }
 
-/* 32-bit products on tensor cores round their operands to TF32, whose peak is another one. */
+/* 32-bit products on tensor cores round their operands to TF32, which has a different peak. */
 static bool is_tf32(const call *c, int type)
 {
     static const char *const word[] = {"tf32", "tensorop_s1688", "tf32f32", "s1688gemm"};
@@ -118,7 +118,7 @@ static ek_profile_left read_grouped(const call *c, ek_kernel *out, ek__profile_d
 
 /* ---- attention ---- */
 
-/* "True", or a kind of mask above 0; *known is false where the profile does not keep values. */
+/* "True", or a kind of mask above 0; *known is false where the profile does not record values. */
 static bool is_causal(const call *c, int at, bool *known)
 {
     const char *value = at < c->n ? c->at[at].value : "";
@@ -174,9 +174,9 @@ static const struct {
     {"FlashAttnFunc", 0, 5, false, false},
 };
 
-/* ---- what moves bytes ---- */
+/* ---- memory-bound operators ---- */
 
-/* What the result of a broadcast has: the longest of each dimension, from the last one on. */
+/* Elements of a broadcast's result: the longest of each dimension, from the last one on. */
 static double broadcast(const call *c)
 {
     double product = 1;
@@ -212,19 +212,19 @@ static double all_inputs(const call *c)
     return bytes;
 }
 
-/* The first argument alone: reductions read it, fills write it. */
+/* Only the first argument: reductions read it, fills write it. */
 static double first_alone(const call *c)
 {
     return c->n > 0 ? c->at[0].elements * c->at[0].size : 0;
 }
 
-/* Both arguments, what is read and what is written. */
+/* Both arguments, one read and one written. */
 static double first_two(const call *c)
 {
     return c->n > 1 ? first_alone(c) + c->at[1].elements * c->at[1].size : 0;
 }
 
-/* A list of tensors, whose types are not told, into one of its size. 2 bytes an element are those of training. */
+/* A list of tensors of unknown types, copied into one of its size. 2 bytes an element are those of training. */
 static double listed(const call *c)
 {
     return c->n > 0 ? 2 * c->at[0].elements * (c->at[0].size > 0 ? c->at[0].size : 2) : 0;

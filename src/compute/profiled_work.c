@@ -1,4 +1,4 @@
-/* Floating-point operations and bytes of an operator of a profile. */
+/* Counts floating-point operations and bytes of an operator of a profile. */
 #include "compute/profiled.h"
 
 void ek__profile_product(ek_kernel *k, double out_bytes)

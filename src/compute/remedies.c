@@ -1,4 +1,4 @@
-/* What to change about each fault: a sentence, and the setting of who wrote the trace. */
+/* Lists the remedies of each fault: a sentence, and the setting of the trace's framework. */
 #include "compute/compute_internal.h"
 
 #define NONE_BY_NAME "none by name: see the operators of the evidence"

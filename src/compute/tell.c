@@ -1,5 +1,5 @@
-/* What could be computed faster, as findings of the trace beside those of its own rules: one sentence with the figures
- * of the rank that loses most. */
+/* Adds the faults of computing to the findings of the trace: one sentence with the figures of the rank that loses
+ * most. */
 #include <math.h>
 #include <string.h>
 

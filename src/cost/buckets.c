@@ -1,13 +1,13 @@
-/* Collectives by bucket beside one pass: gradients fill buckets in the order in which backward makes them, and each
- * bucket's collective waits for the last gradient in it; weights are gathered in the order in which forward wants them,
- * and each layer waits for the last bucket with a part of it. One stream carries them, one after the other. A layer's
- * gradients are there as its backward ends. Equal buckets that are ready together are one term, so the work does not
- * grow with their number. */
+/* Computes the overlap of collectives by bucket with one pass: gradients fill buckets in the order in which backward
+ * makes them, and each bucket's collective waits for the last gradient in it; weights are gathered in the order in
+ * which forward needs them, and each layer waits for the last bucket with a part of it. One stream carries them, one
+ * after the other. A layer's gradients are complete as its backward ends. Equal buckets that are ready together are one
+ * term, so the work does not grow with their number. */
 #include <math.h>
 
 #include "cost/data_internal.h"
 
-/* What is left of a bucket after whole ones is noise below this. */
+/* The rest of a bucket after whole ones is noise below this. */
 #define LEAST_BYTES 0.5
 
 static double bucket_seconds(ek__data_plan *plan, ek__data_class c, double bytes, bool each, bool once)
@@ -32,7 +32,7 @@ static void send(reduction *r, double seconds)
     r->traffic += seconds;
 }
 
-/* Bytes of a bucket that this layer goes into, 0: all that span_end() says. */
+/* Size of the bucket of this layer in bytes, 0: everything up to span_end(). */
 static double bucket_of(const ek__data_plan *plan, const ek__data_layer *layer)
 {
     bool apart = plan->job->run.first_stage_buckets && !(plan->stage->first && layer->chunk == 0);
@@ -57,8 +57,8 @@ static void send_rest(ek__data_plan *plan, reduction *r)
     }
 }
 
-/* Where chunks interleave, the last backward pass of a chunk comes behind those of the other micro-batches of its row,
- * and the first forward pass of the next chunk behind those of this one's. */
+/* Where chunks interleave, the last backward pass of a chunk comes after those of the other micro-batches of its row,
+ * and the first forward pass of the next chunk after those of this one. */
 static double rest_of_row(const ek__data_stage *stage, double seconds)
 {
     return stage->in_a_row > 1 ? (stage->in_a_row - 1) * seconds : 0;
@@ -107,7 +107,7 @@ typedef struct gathering {
     double asked[EK__N_CLASSES];   /* bytes of it in buckets so far */
     double total[EK__N_CLASSES];   /* of it */
     double bucket[EK__N_CLASSES];  /* bytes */
-    double arrived[EK__N_CLASSES]; /* when the last bucket is there */
+    double arrived[EK__N_CLASSES]; /* when the last bucket is complete */
 } gathering;
 
 /* Buckets until all that is wanted is in one: whole ones, then the span's last. */
@@ -143,7 +143,7 @@ static double gathered_between(const ek__data_plan *plan, ek__data_class c, int 
     return sum;
 }
 
-/* Buckets of a span: as many elements as one of gradients has, or what one owner broadcasts of the stage. */
+/* Buckets of a span: as many elements as a bucket of gradients, or the broadcast of one owner of the stage. */
 static void start_span(const ek__data_plan *plan, gathering *g, int first, int end)
 {
     double elements = bucket_of(plan, &plan->stage->layer[first]) / plan->reduce_bytes;
@@ -162,7 +162,7 @@ static void run_forward(ek__data_plan *plan, gathering *g, const ek__data_layer 
     for (int c = 0; c < EK__N_CLASSES; c++) {
         g->wanted[c] += ek__class_gather_bytes(plan, (ek__data_class)c, layer);
         ask(plan, g, (ek__data_class)c);
-        double wait = fmax(0, g->arrived[c] - g->now); /* none for what earlier layers have waited for */
+        double wait = fmax(0, g->arrived[c] - g->now); /* none for buckets that earlier layers have waited for */
         g->waited += wait;
         g->now += wait;
     }

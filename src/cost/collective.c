@@ -1,21 +1,20 @@
-/* How long a collective takes over tiers of links:
+/* Computes the time of a collective over tiers of links:
  *
  *     seconds = start + latency + max over tiers of traffic / rate
  *
  * Rings of n ranks pass chunks of b / n in n - 1 steps, an all-reduce twice. A group with k ranks in a node runs k
- * rings at once, each over another card, so that what leaves a node is spread over the cards of all the group's ranks
- * there:
+ * rings at once, each over another card, so that the traffic that leaves a node is spread over the cards of all the
+ * group's ranks there:
  *
  *     inside the innermost unit   (n - 1) / n b (k - 1) / k   of each rank (all of it where nothing leaves)
  *     over a card of tier i       (n - 1) / n b / k           k ranks of the group in a unit of tier i - 1
  *
- * Devices that share a card share its rate; a ring whose ranks in a node are not neighbours is held up by the host,
- * which carries what is for a rank without a card of its own. A card carries all that leaves its unit, also what goes
- * on to outer tiers. All-to-all sends b / n to everyone at once: (k - 1) / n b stay inside, (n - k) / n b leave.
- * Latencies are those of the links that the last chunk passes; additive, as the communication libraries' own tuning has
- * it. Start and latency never overlap with traffic here: a pipelined ring hides some of it, at worst a factor of 2
- * where both are equal, in groups whose tiers differ. Not handled: congestion among groups of different kinds, and slow
- * links. */
+ * Devices that share a card share its rate; a ring with ranks in a node that are not neighbours is limited by the host,
+ * which carries the traffic of ranks without their own card. A card carries all traffic that leaves its unit, also that
+ * of outer tiers. All-to-all sends b / n to everyone at once: (k - 1) / n b stay inside, (n - k) / n b leave. Latencies
+ * are those of the links that the last chunk passes; additive, as the communication libraries' own tuning has it. Start
+ * and latency never overlap with traffic here: a pipelined ring hides some of it, at worst a factor of 2 where both are
+ * equal, in groups whose tiers differ. Not handled: congestion among groups of different kinds, and slow links. */
 #include "cost/collective.h"
 
 #include <math.h>
@@ -73,8 +72,8 @@ static double traffic(const task *t, int i)
     }
 }
 
-/* The whole message, as tests of communication libraries plot their rates over it; of an all-to-all what one rank sends
- * to another, since each of these is a message of its own. */
+/* The whole message, as tests of communication libraries plot their rates over it; of an all-to-all the part from one
+ * rank to another, since each of these is a separate message. */
 static double message(const task *t)
 {
     return t->what == EK_COLLECTIVE_ALL_TO_ALL ? t->bytes / t->ranks->n : t->bytes;
@@ -95,7 +94,7 @@ static bool goes_round(const task *t)
     return t->what != EK_COLLECTIVE_P2P && t->what != EK_COLLECTIVE_ALL_TO_ALL;
 }
 
-/* A ring comes into a node and leaves it over one card. Where its first and its last rank there are not neighbours, the
+/* A ring enters a node and leaves it over one card. Where its first and its last rank there are not neighbours, the
  * card is next to one of them at most, and the other reaches it through the host. */
 static double by_ends(const task *t, int i, double reached)
 {
@@ -132,7 +131,7 @@ static double tier_latency(const task *t, int i)
     return joined(t->ranks, i) > 1 ? t->device->tier[i].latency_us * 1e-6 : 0;
 }
 
-/* The outermost tier whose links the group uses. */
+/* The outermost tier with links that the group uses. */
 static int outermost(const task *t)
 {
     int i = 0;
@@ -166,7 +165,7 @@ static double ring_latency(const task *t, int top)
 
 /* ---- together ---- */
 
-/* Of a message that everyone sends at once over tier i: what leaves over a card may go on to the outermost tier. */
+/* Of a message that all ranks send at once over tier i: traffic over a card may continue to the outermost tier. */
 static double message_latency(const task *t, int i, int top)
 {
     return tier_latency(t, i > 0 ? top : 0);

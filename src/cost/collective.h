@@ -1,22 +1,24 @@
-/* cost/collective.h - how long a collective of a group of ranks takes over tiers of links, and which ranks those are.
+/* cost/collective.h - predicts the time of a collective of a group of ranks over tiers of links, and finds the ranks of
+ * groups.
  */
 #ifndef EK_COST_COLLECTIVE_H
 #define EK_COST_COLLECTIVE_H
 
 #include "evenkeel/device.h"
 
-/* A group of ranks as the tiers see it. in[i] ranks of it share one unit of tier i (a node, a rack); in[last] is all of
- * them. Each divides the next for degrees that divide a unit's size. For others it is the fewest that any group has in
- * any unit it reaches into: the slowest group decides. sharing[i]: ranks that send over one card of tier i at once, of
- * one group or of several of the kind. With t = 8 in a node of 8, 8 data parallel groups have a rank each there, and
- * each has a card of its own: 1. */
+/* A group of ranks by tiers. in[i] ranks of it share one unit of tier i (a node, a rack); in[last] is all of them. Each
+ * divides the next for degrees that divide a unit's size. For others it is the fewest that any group has in any unit it
+ * reaches into: the slowest group decides. sharing[i]: ranks that send over one card of tier i at once, of one group or
+ * of several of the kind. With t = 8 in a node of 8, 8 data parallel groups have a rank each there, and each has its
+ * own card: 1. */
 typedef struct ek__ranks {
     int n;
     int in[EK_MAX_TIERS];
     int sharing[EK_MAX_TIERS];
     bool apart; /* several share a unit of the first tier, none of them neighbours */
-    /* Of an all-to-all whose tokens go once to each unit of the first tier (ek__send_once()): of a rank's bytes, those
-     * that it sends inside its unit; of the bytes that would leave it, those that do. 0: each copy goes by itself. */
+    /* Of an all-to-all that sends tokens once to each unit of the first tier (ek__send_once()): of a rank's bytes, the
+     * share sent inside its unit; of the bytes that would leave it, the share that does. 0: each copy is sent
+     * separately. */
     double inside, leaving;
 } ek__ranks;
 
@@ -39,7 +41,7 @@ typedef enum ek__dimension {
 ek__ranks ek__placement(const ek_job *job, const ek_device *device, ek__dimension dimension);
 /* Of a group of expert ranks, tokens go once to each unit of the first tier. O(top_k x groups). */
 void ek__send_once(const ek_job_model *model, ek__ranks *ranks);
-/* Of so many units with as many experts each, those that a token is for, in the mean. */
+/* The mean number of units that a token is sent to, of this number of units with equal experts. */
 double ek__units_reached(const ek_job_model *model, int units);
 /* The tier that joins a rank of stage s with its neighbour on stage s + 1 (s = p - 1: stage 0), as a group of two. */
 ek__ranks ek__placement_edge(const ek_job *job, const ek_device *device, int stage);

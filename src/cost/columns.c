@@ -1,4 +1,4 @@
-/* The columns of a table of measurements by name. */
+/* Finds the columns of a table of measurements by name. */
 #include "cost/columns.h"
 
 #include <stdio.h>

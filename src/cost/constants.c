@@ -1,7 +1,7 @@
-/* Which figures of a device a fit may move. Bounds are physical: a share is above 0 and rarely beyond 1, no time is
- * below 0. Widths are assumed; they say how far a data sheet with assumed shares has been seen to be off on published
- * runs: a quarter for kernels, a third for links, a factor of e for the host, and for times that a data sheet does not
- * know about as much as they usually are. */
+/* Lists the figures of a device that a fit may move. Bounds are physical: a share is above 0 and rarely beyond 1, no
+ * time is below 0. Widths are assumed; they are the errors of data sheets with assumed shares on published runs: a
+ * quarter for kernels, a third for links, a factor of e for the host, and for times without a data sheet about their
+ * usual value. */
 #include "cost/constants.h"
 #include "evenkeel/device.h"
 
@@ -50,13 +50,13 @@ typedef struct list {
     int n;
 } list;
 
-/* Where a section has its standard error, and of what. */
+/* The place of a section's standard error, and its kind. */
 typedef struct error_place {
     ptrdiff_t at;
     bool of_logarithm;
 } error_place;
 
-/* `at` is where the field is in what `base` is the place of. */
+/* `at` is the offset of the field in the struct at `base`. */
 #define ADD(l, base, basis, error, at_, unit_, least_, most_, logarithm_, width_, typical_, ...)                       \
     do {                                                                                                               \
         ek__constant *c_ = &(l)->out[(l)->n++];                                                                        \
@@ -116,7 +116,7 @@ static void add_host(list *l)
     }
 }
 
-/* Where the device says what a constant of its own rests on; -1: nowhere. */
+/* The place of the basis of a device's own constant; -1: none. */
 static ptrdiff_t device_basis(size_t at)
 {
     bool optimizer = at == offsetof(ek_device, optimizer_share) || at == offsetof(ek_device, optimizer_us);

@@ -1,5 +1,5 @@
-/* cost/constants.h - the constants of a device that can be fitted to measured runs: where each is, what it may be, and
- * how far it is expected to be from where a fit starts. A new one is one line of a list in constants.c. */
+/* cost/constants.h - the constants of a device that can be fitted to measured runs: place, range, and expected distance
+ * from the start of a fit. A new one is one line of a list in constants.c. */
 #ifndef EK_COST_CONSTANTS_H
 #define EK_COST_CONSTANTS_H
 
@@ -16,22 +16,22 @@ typedef struct ek__constant {
     size_t at;          /* offset of a double in ek_device */
     double least, most; /* of the figure */
     bool logarithm;     /* fitted as its logarithm */
-    double width;       /* standard deviation of what is known before the fit, of the logarithm where that is fitted */
-    double typical;     /* the middle of what is known where the start says 0 and a logarithm is fitted */
+    double width;       /* standard deviation of the prior, of the logarithm where that is fitted */
+    double typical;     /* the middle of the prior where the start is 0 and a logarithm is fitted */
     ptrdiff_t error_at; /* offset of the standard error that a device file has for it, -1: none: of the logarithm of a
                            time, or of the figure itself for one that is not fitted as its logarithm */
     ptrdiff_t basis_at; /* offset of the ek_cost_basis that speaks of it, -1: none */
 } ek__constant;
 
-/* Those that a device has, tier by tier. @return how many, at most EK__MAX_CONSTANTS */
+/* Those that a device has, tier by tier. @return their number, at most EK__MAX_CONSTANTS */
 int ek__constants_of(const ek_device *device, ek__constant out[EK__MAX_CONSTANTS]);
 
 double ek__constant_get(const ek__constant *constant, const ek_device *device);
 void ek__constant_set(const ek__constant *constant, double value, ek_device *device);
-/* As it is fitted: the logarithm or the figure itself, within the bounds; and back. */
+/* The fitted value: the logarithm or the figure itself, within the bounds; and back. */
 double ek__constant_scaled(const ek__constant *constant, double value);
 double ek__constant_value(const ek__constant *constant, double scaled);
-/* The middle of what is known before the fit, scaled. */
+/* The middle of the prior, scaled. */
 double ek__constant_prior(const ek__constant *constant, double start);
 
 #endif

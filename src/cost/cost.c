@@ -1,4 +1,4 @@
-/* Times of a layer for the balancer: the passes of layer.c without their parts. */
+/* Computes times of a layer for the balancer: the passes of layer.c without their parts. */
 
 #include <string.h>
 

@@ -1,5 +1,5 @@
-/* Elements of a layer's parameters by how they are shared, from the same graph and the same rules as memory's
- * prediction. */
+/* Counts elements of a layer's parameters by kind of sharing, from the same graph and the same rules as the prediction
+ * of memory. */
 #include "cost/data_parallel.h"
 #include "memory/program.h"
 

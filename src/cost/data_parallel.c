@@ -1,9 +1,9 @@
-/* Gradients, weights and the optimizer of one stage. Who exchanges what comes from the job's states (data_routes.c);
- * what of it computing waits for from buckets.c and gather.c, each pass alone; here it becomes times of a step: the
- * pass that every micro-batch has, and what the last backward and the first forward have beyond that.
+/* Predicts gradients, weights and the optimizer of one stage. The routes come from the job's states (data_routes.c),
+ * the exposed time of each pass from buckets.c and gather.c; here they become times of a step: the pass of every
+ * micro-batch, and the additional time of the last backward and the first forward.
  *
- * Two constants of the device correct a perfect overlap: of what could hide, the share overlap_share does; while that
- * runs, computing is slower by overlap_slowdown, so that h hidden seconds cost (overlap_slowdown - 1) h more. */
+ * Two constants of the device correct a perfect overlap: of the hideable time the share overlap_share is hidden; while
+ * that runs, computing is slower by overlap_slowdown, so that h hidden seconds cost (overlap_slowdown - 1) h more. */
 #include <math.h>
 
 #include "base/error.h"

@@ -1,6 +1,6 @@
-/* Who exchanges gradients and weights with whom, and in how many bytes: the job's states and run as routes. Groups and
- * bytes are those that memory's prediction uses (src/memory/persistent.c). Not modelled: two communicators running at
- * the same time. */
+/* Makes the routes of gradients and weights, with groups and bytes, from the job's states and run. Groups and bytes are
+ * those of the prediction of memory (src/memory/persistent.c). Not modelled: two communicators running at the same
+ * time. */
 #include <math.h>
 
 #include "cost/data_internal.h"
@@ -31,7 +31,7 @@ static ek__route whole_route(const ek__data_plan *plan, bool expert)
 }
 
 /* Tensors with owners: gradients are summed whole, and every rank that owns one broadcasts its part. In a ring each
- * link carries all of a broadcast behind n - 1 steps, which is a gather of n / (n - 1) times as much. */
+ * link carries all of a broadcast after n - 1 steps, which equals a gather of n / (n - 1) times as much. */
 static ek__data_routes owned_routes(const ek__data_plan *plan, bool expert)
 {
     ek__data_routes r = cut_routes(plan, expert);
@@ -74,7 +74,7 @@ ek__data_plan ek__data_plan_of(const ek_job *job, const ek_device *device, const
     ek__data_plan plan = {.job = job, .device = device, .stage = stage, .basis = EK_COST_MEASURED};
     plan.cut = s->shard_optimizer || s->shard_weight;
     plan.sums_each = job->run.sums_every_micro_batch || (plan.cut && s->shard_gradient);
-    /* FSDP lets go of a layer after its backward pass, of kept ones, too; unless it sums gradients whole. */
+    /* FSDP frees a layer after its backward pass, also the ones kept gathered; unless it sums gradients whole. */
     plan.keeps = job->rules.weight_gather == EK_GATHER_STEP;
     plan.gathers_layers =
         s->shard_weight && !job->run.gathers_once &&

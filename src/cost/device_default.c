@@ -1,5 +1,5 @@
-/* What a device is assumed to reach where nothing is measured. Large matrix products of training reach 70 to 80 % of
- * the dense peak, fused attention half of it; streams reach most of the memory's rate; a ring over a link about three
+/* Sets the assumed shares of a device without measurements. Large matrix products of training reach 70 to 80 % of the
+ * dense peak, fused attention half of it; streams reach most of the memory's rate; a ring over a link about three
  * quarters. */
 #include <stdio.h>
 
@@ -40,8 +40,8 @@ void ek__device_default(ek_device *device)
     device->fp8_share = 0.8;
     device->fp8_fine_share = 0.7;
     device->cast_share = SHARE_MEMORY;
-    /* A launch from Python takes 5 to 10 us, a layer's modules as much again; compilers halve both, graphs leave next
-     * to nothing. */
+    /* A launch from Python takes 5 to 10 us, a layer's modules as much again; compilers halve both, graphs remove
+     * almost all of it. */
     device->host = (ek_host){.layer_us = {[EK_LAUNCH_EAGER] = 200, [EK_LAUNCH_COMPILED] = 100, [EK_LAUNCH_GRAPH] = 10},
                              .kernel_us = {[EK_LAUNCH_EAGER] = 8, [EK_LAUNCH_COMPILED] = 4, [EK_LAUNCH_GRAPH] = 0.5},
                              .step_us = 3000,

@@ -1,4 +1,4 @@
-/* The keys of device files with their ranges, and what to do about a value that is out of them. */
+/* The keys of device files with their ranges, and the remedies of values out of range. */
 #include "cost/device_keys.h"
 
 #define RATE     1e9 /* of any rate or size: far beyond any device, far below overflow */

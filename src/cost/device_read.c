@@ -1,7 +1,7 @@
-/* Reads a device of one's own: one map, JSON or YAML (docs/device-files.md). The peaks and the memory must be there,
- * since nothing could stand in for them; everything else has the assumed defaults. One share for all kernels or links
- * (eff_*, launch_us, intra, inter: what files had first) goes in before the sections, which say more. Keys that nothing
- * uses are told. */
+/* Reads the user's device file: one map, JSON or YAML (docs/device-files.md). The peaks and the memory are required,
+ * since they have no default; everything else has the assumed defaults. One share for all kernels or links (eff_*,
+ * launch_us, intra, inter: keys of the first files) is set before the sections, which are more detailed. Unused keys
+ * are reported. */
 #include <stdio.h>
 #include <string.h>
 
@@ -11,7 +11,7 @@
 #include "cost/kernel_table.h"
 #include "cost/layer_table.h"
 
-/* Besides the figures of ek__device_figure. */
+/* In addition to the figures of ek__device_figure. */
 static const char *const keys[] = {"name",        "source",     "certain",
                                    "peak_tflops", "eff_matmul", "eff_attention",
                                    "eff_memory",  "launch_us",  "devices_per_node",
@@ -100,7 +100,7 @@ static ek_status read_link(const ek__in *in, const ek__node *map, const char *ke
     return status ? status : ek__read_map(in, link, link_figures, 2, tier);
 }
 
-/* One link alone serves for both: a single kind of network, or one node. */
+/* A single link is used for both: a single kind of network, or one node. */
 static ek_status read_links(const ek__in *in, const ek__node *map, ek_device *device)
 {
     ek_status status = read_link(in, map, "intra", &device->tier[0]);
@@ -132,7 +132,7 @@ static bool has_products(const ek_kernel_table *table)
     return false;
 }
 
-/* The limit is of kernels timed by themselves. */
+/* The limit is of kernels timed in isolation. */
 static void warn_without_effect(const ek__in *in, const ek__node *root, const ek_device *device)
 {
     const ek__node *node = ek__get(root, "sustained_share");
@@ -181,7 +181,7 @@ static ek_status read_layers(const ek__in *in, const ek__node *map, ek_device *d
     return ek__layer_table_read(in, map, &device->layers);
 }
 
-/* What the sections say, in this order. A table of its own is one line here and one in device_write.c. */
+/* The sections, in this order. A new table is one line here and one in device_write.c. */
 static const struct {
     const char *key;
     ek_status (*read)(const ek__in *in, const ek__node *node, ek_device *device);
@@ -207,7 +207,7 @@ static ek_status read_sections(const ek__in *in, const ek__node *root, ek_device
 
 /* ---- the file ---- */
 
-/* Figures that one number says for all kernels or links, then the sections. */
+/* Figures with one number for all kernels or links, then the sections. */
 static ek_status read_shares(const ek__in *in, const ek__node *root, ek_device *device)
 {
     scalars old = {device->curve[EK_KERNEL_MATMUL].share, device->curve[EK_KERNEL_ATTENTION_FORWARD].share,
@@ -239,7 +239,7 @@ static ek_status read_device(const ek__in *in, const char *path, ek_device *devi
         status = read_peaks(in, root, device);
     if (status == EK_OK)
         status = read_shares(in, root, device);
-    if (status == EK_OK) /* the node's size stands above what the first tier says */
+    if (status == EK_OK) /* the node's size overrides that of the first tier */
         status = read_words(in, root, device);
     if (status == EK_OK)
         status = read_error_basis(in, root, device);

@@ -1,5 +1,5 @@
-/* The sections of a device file: curves by kind, tiers from the innermost, the host. What a section does not say stays
- * as it is, which is the assumed default; a section that says something and not its basis is assumed, too. */
+/* Reads the sections of a device file: curves by kind, tiers from the innermost, the host. Figures missing from a
+ * section keep their assumed default; a section without a basis is assumed, too. */
 #include "cost/device_sections.h"
 #include "base/field.h"
 

@@ -1,11 +1,11 @@
-/* cost/device_sections.h - the maps and lists inside a device file, each read into its part of the device. */
+/* cost/device_sections.h - reads the maps and lists inside a device file, each into its part of the device. */
 #ifndef EK_COST_DEVICE_SECTIONS_H
 #define EK_COST_DEVICE_SECTIONS_H
 
 #include "base/config_tree.h"
 #include "cost/device_keys.h"
 
-/* Figures of a map that are there, into the struct at `base`. */
+/* Read the existing figures of a map into the struct at `base`. */
 ek_status ek__read_figures(const ek__in *in, const ek__node *map, const ek__device_entry *figure, int n, void *base);
 /* Warn of keys that are neither figures nor among `more`, NULL at the end or NULL. */
 void ek__warn_keys(const ek__in *in, const ek__node *map, const ek__device_entry *figure, int n,

@@ -1,4 +1,5 @@
-/* A device as YAML. Every figure is written, defaults too, so that a file stays what it was when defaults change. */
+/* Writes a device as YAML. Every figure is written, defaults too, so that the meaning of a file does not change with
+ * the defaults. */
 #include "cost/device_write.h"
 #include "base/field.h"
 
@@ -10,7 +11,7 @@
 #include "cost/kernel_table.h"
 #include "cost/layer_table.h"
 
-/* What ends a line to YAML besides a line feed, inside quotes too: NEL, LS, PS. */
+/* Line ends of YAML other than a line feed, inside quotes too: NEL, LS, PS. */
 static const struct {
     const char *bytes, *escape;
 } breaks[] = {{"\xc2\x85", "\\N"}, {"\xe2\x80\xa8", "\\L"}, {"\xe2\x80\xa9", "\\P"}};

@@ -1,4 +1,4 @@
-/* cost/device_write.h - numbers as device files have them. */
+/* cost/device_write.h - writes numbers of device files. */
 #ifndef EK_COST_DEVICE_WRITE_H
 #define EK_COST_DEVICE_WRITE_H
 

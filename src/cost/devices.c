@@ -1,6 +1,6 @@
-/* The devices known by name: the files of data/devices, part of the library, read when one is first asked for. Peaks
- * are dense ("sparse" figures of brochures are twice as much), links are per direction and card. What is not on a
- * product sheet makes a device uncertain, and its source says which figures those are. */
+/* Finds the devices known by name: the files of data/devices, part of the library, read when one is first needed. Peaks
+ * are dense ("sparse" figures of brochures are twice as much), links are per direction and card. Figures that are not
+ * on a product sheet make a device uncertain, and its source lists them. */
 
 #include <assert.h>
 #include <pthread.h>
@@ -19,7 +19,7 @@ static ek_device devices[MAX_DEVICES];
 static int n_devices;
 static pthread_mutex_t reading = PTHREAD_MUTEX_INITIALIZER;
 
-/* What people call them besides. */
+/* Other common names of devices. */
 static const char *const aliases[][2] = {
     {"A100", "A100-80"},       {"A100-SXM", "A100-80"},          {"A100 PCIe", "A100-PCIe"},
     {"910A", "Atlas 800"},     {"Ascend 910A", "Atlas 800"},     {"Ascend910A", "Atlas 800"},
@@ -28,7 +28,7 @@ static const char *const aliases[][2] = {
     {"910C", "Atlas 900 A3"},  {"Ascend 910C", "Atlas 900 A3"},  {"A3", "Atlas 900 A3"},
 };
 
-/* How many devices there are. A mutex and a count rather than pthread_once(): where memory was out, the next call tries
+/* The number of devices. A mutex and a count rather than pthread_once(): where memory was out, the next call tries
  * again. The count is read and written with the mutex held. */
 static int read_all(void)
 {

@@ -1,11 +1,11 @@
-/* ZeRO-3 and FSDP: weights are gathered layer by layer through a pass, the next layer's while one computes; in the
- * backward pass again, and each layer's gradients are reduced behind its backward. One stream carries all of it, in the
- * order in which it is asked for: the next layer's weights as a layer starts, its gradients as it ends. */
+/* Predicts the overlap of ZeRO-3 and FSDP: weights are gathered layer by layer in a pass, the next layer's while one
+ * computes; in the backward pass again, and each layer's gradients are reduced after its backward. One stream carries
+ * all of it, in the order of the requests: the next layer's weights as a layer starts, its gradients as it ends. */
 #include <math.h>
 
 #include "cost/data_internal.h"
 
-/* Where computing and the stream stand. */
+/* Current times of computing and of the stream. */
 typedef struct clock {
     double now, sent, traffic;
 } clock;
@@ -65,7 +65,7 @@ typedef struct pass {
     double computed;
 } pass;
 
-/* Layer i starts once its weights are there; then the next one's are asked for, unless nothing is fetched ahead. */
+/* Layer i starts once its weights are gathered; then the next one's are requested, unless prefetching is off. */
 static void run_layer(ek__data_plan *plan, pass *p, int i)
 {
     const ek__data_layer *layer = &plan->stage->layer[i];

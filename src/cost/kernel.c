@@ -1,5 +1,5 @@
-/* How long one kernel takes: the curve of its kind, and what measured kernels of near shapes say of that curve. Curves
- * have a closed form, so a limit (one tile, endless memory) can be told by hand; device.h has it. */
+/* Predicts the time of one kernel: the curve of its kind, corrected by measured kernels of near shapes. Curves have a
+ * closed form (device.h), so a limit (one tile, infinite memory) can be computed by hand. */
 #include "cost/kernel.h"
 
 #include <math.h>
@@ -16,7 +16,7 @@ static bool is_attention(ek_kernel_kind kind)
     return kind == EK_KERNEL_ATTENTION_FORWARD || kind == EK_KERNEL_ATTENTION_BACKWARD;
 }
 
-/* What whole waves of whole tiles of this size compute over what is asked for, 1 or more. */
+/* Work of whole waves of whole tiles of this size relative to the needed work, 1 or more. */
 static double waste_of(const ek_device *device, double rows, double columns, double many, double tile_m, double tile_n)
 {
     double tiles = many * ceil(rows / tile_m) * ceil(columns / tile_n);
@@ -25,7 +25,7 @@ static double waste_of(const ek_device *device, double rows, double columns, dou
     return tiles * tile_m * tile_n / (many * rows * columns);
 }
 
-/* Libraries choose among tiles: where the large one would leave most of a wave idle a half or a quarter of it runs,
+/* Libraries choose among tiles: where the large one would leave most of a wave idle, a half or a quarter of it is used,
  * each halving at smaller_tile of the rate, since a tile's reads grow with its edge and its products with its area. */
 static double waste(const ek_device *device, const ek_curve *curve, const ek_kernel *k)
 {
@@ -46,7 +46,7 @@ static double waste(const ek_device *device, const ek_curve *curve, const ek_ker
     return best;
 }
 
-/* What a tile costs besides its products, in elements of k: in 8 bits as many more as these are faster. */
+/* The overhead of a tile, in elements of k: in 8 bits larger by the factor by which these products are faster. */
 static double half_k(const ek_device *device, const ek_curve *curve, const ek_kernel *kernel)
 {
     double wide = device->peak_tflops[EK_BF16];
@@ -84,8 +84,8 @@ double ek__kernel_alone(const ek_device *device, const ek_kernel *kernel)
     return curve_at(device, kernel, curve->alone_share > 0 ? curve->alone_share : curve->share);
 }
 
-/* A product timed by itself runs at clocks that a device does not hold for a whole step: measured kernels of nearly one
- * shape differ by a quarter for that. Seconds that one takes at least. */
+/* A product timed in isolation runs at clocks that a device cannot sustain for a whole step: for that reason measured
+ * kernels of nearly one shape differ by a quarter. Seconds that one takes at least. */
 static double under_load(const ek_device *device, const ek_kernel *kernel)
 {
     bool product = kernel->kind == EK_KERNEL_MATMUL || kernel->kind == EK_KERNEL_GROUPED;

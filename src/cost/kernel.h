@@ -1,4 +1,4 @@
-/* cost/kernel.h - how long one kernel takes on a device. */
+/* cost/kernel.h - predicts the time of one kernel on a device. */
 #ifndef EK_COST_KERNEL_H
 #define EK_COST_KERNEL_H
 
@@ -16,9 +16,9 @@ typedef struct ek__kernel_time {
  * peak for the type. O(log of the table + rows within reach). */
 ek__kernel_time ek__kernel_seconds(const ek_device *device, const ek_kernel *kernel);
 
-/* The curve alone, as device.h says it. NAN as above. O(1). */
+/* Only the curve of device.h. NAN as above. O(1). */
 double ek__kernel_curve(const ek_device *device, const ek_kernel *kernel);
-/* Likewise, of a kernel timed as the measured ones were: what those are compared with. */
+/* Likewise, for a kernel timed like the measured ones, for comparison with them. */
 double ek__kernel_alone(const ek_device *device, const ek_kernel *kernel);
 
 #endif

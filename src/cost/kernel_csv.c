@@ -1,7 +1,7 @@
-/* Measured kernels from CSV: shares of the peak by shape. The operators' FLOPs are 2 m n k of a product, and of
+/* Reads measured kernels from CSV: shares of the peak by shape. The operators' FLOPs are 2 m n k of a product, and of
  * attention the whole score matrix: forward 2 S^2 h (qk_dim + v_dim), backward 2.5 times that. That is how the tables'
- * sources count causal attention too, which is why shares above 1 occur; a row's kernel has half of it, what is
- * computed. */
+ * sources count causal attention too, which is why shares above 1 occur; a row's kernel has half of it, the computed
+ * part. */
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
@@ -140,7 +140,7 @@ static ek_status read_product(const reader *r, ek_kernel *k)
     return EK_OK;
 }
 
-/* m, k and n of a grouped product are those of the forward pass, whatever the stage. */
+/* m, k and n of a grouped product are those of the forward pass for every stage. */
 static ek_status read_grouped(const reader *r, ek_kernel *out)
 {
     static const char *const stages[] = {"fwd", "bwd_grad_act", "bwd_grad_w", NULL};
@@ -245,9 +245,9 @@ static bool same_shape(const ek_kernel *a, const ek_kernel *b)
     return a->m == b->m && a->n == b->n && a->k == b->k && a->groups == b->groups && a->pass == b->pass;
 }
 
-/* A row of a grouped product that adds does not say to what: `out_dtype` is that of its operands. Where a shape was
- * timed twice, it was with buffers of 32 and of 16 bits, of which the first moves twice the bytes: that is the one of
- * kernels that accumulate here, the slower. */
+/* A row of a grouped product that adds lacks the type of the sum: `out_dtype` is that of its operands. Where a shape
+ * was timed twice, it was with buffers of 32 and of 16 bits, of which the first moves twice the bytes: that is the one
+ * of kernels that accumulate here, the slower. */
 static void keep_wide_buffers(reader *r)
 {
     size_t n = 0;
@@ -282,7 +282,7 @@ static ek_status read_table(reader *r, ek_kernel_table **out)
 
 ek_status ek_kernel_table_read(const char *path, const ek_listener *listener, ek_kernel_table **out, ek_error *err)
 {
-    (void)listener; /* nothing in such a table can be passed over */
+    (void)listener; /* no part of such a table is skipped */
     reader r = {.path = ek__path_name(path), .err = err};
     ek_status status = ek__csv_open(path, &r.csv, err);
     if (status)

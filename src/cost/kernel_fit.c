@@ -3,7 +3,7 @@
  * logarithm, so that bounds hold without a constrained method; a ridge on u pulls what the rows do not determine to
  * where the curve began. Large residuals count by their absolute value (pseudo-Huber), since tables of newest devices
  * hold kernels at two clocks. Tiles are whole numbers that a library chooses: each usual pair is tried and the least
- * sum of squares stays. */
+ * sum of squares wins. */
 #include <float.h>
 #include <math.h>
 #include <stdlib.h>
@@ -33,7 +33,7 @@ static const struct constant {
 };
 
 typedef struct problem {
-    ek_device device; /* its curve of the kind is what is tried */
+    ek_device device; /* its curve of the kind is the trial value */
     ek_kernel_kind kind;
     const ek_kernel_row **row; /* [n] */
     int n;
@@ -136,7 +136,7 @@ static void judge(const problem *p, double *scratch, ek_kernel_fit *fit, double 
     }
 }
 
-/* The usual tiles of libraries; attention's are of queries alone. */
+/* The usual tiles of libraries; attention's are only of queries. */
 static const double tiles[][2] = {{0, 0}, {64, 64}, {128, 128}, {128, 256}, {256, 128}, {256, 256}};
 
 static void fit_kind(problem *p, double *scratch, ek_kernel_fit *fit)

@@ -1,8 +1,8 @@
-/* Measured kernels, looked up by the logarithms of their shapes. What is interpolated is measured over curve, since
- * that is near 1 and changes slowly where times themselves span four powers of ten; weights by the inverse square of
- * the distance (Shepard 1968) need no system of equations, and a weight of the curve itself makes them end smoothly at
- * the reach. Rows lie in one flat array, by class and by the projection of their point on the diagonal, which is never
- * longer than the distance: a binary search and the rows within reach of it are all that is read. */
+/* Looks up measured kernels by the logarithms of their shapes. It interpolates measured over curve, since that is near
+ * 1 and changes slowly where times themselves span four powers of ten; weights by the inverse square of the distance
+ * (Shepard 1968) need no system of equations, and a weight of the curve itself makes them end smoothly at the reach.
+ * Rows lie in one flat array, by class and by the projection of their point on the diagonal, which is never longer than
+ * the distance: only a binary search and the rows within reach of it are read. */
 #include "cost/kernel_table.h"
 
 #include <math.h>
@@ -138,7 +138,7 @@ static int merge(const ek_kernel_row *row, const sorted *order, int first, int n
         clash[1] = least < most ? most : least;
     }
     *mean = row[order[first].row];
-    if (last > first + 1) /* a lone row keeps its time to the bit */
+    if (last > first + 1) /* a single row keeps its time bit by bit */
         mean->seconds = exp(sum / (last - first));
     return last - first;
 }
@@ -224,8 +224,8 @@ typedef struct sums {
 /* Distances here are squares. */
 static const double reach = EK__KERNEL_REACH * EK__KERNEL_REACH, same = EK__KERNEL_SAME * EK__KERNEL_SAME;
 
-/* Takes row i in; false when it and all behind it are out of reach, or when the shape itself was found, beside which
- * nothing counts. */
+/* Adds row i; false when it and all rows after it are out of reach, or when the exact shape was found, which overrides
+ * all others. */
 static bool parse(const ek_kernel_table *table, const ek_device *device, const point *p, int i, sums *s)
 {
     double away = (table->point[i].along - p->along) * (table->point[i].along - p->along);

@@ -1,4 +1,4 @@
-/* Measured kernels as the `kernels` list of a device file: a map a shape, zeroes left out. */
+/* Reads and writes measured kernels as the `kernels` list of a device file: a map for each shape, without zeros. */
 #include "base/field.h"
 #include "cost/kernel_table.h"
 

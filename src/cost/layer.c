@@ -1,4 +1,4 @@
-/* A layer's passes by its operators: each kernel on the device, collectives of its groups, what of them hides.
+/* Predicts a layer's passes by its operators: each kernel on the device, collectives of its groups, and their overlap.
  * Operators run one after the other on the device; the host launches them ahead, so a pass takes the longer of the two.
  * Numbers in 8 bits add casts. Not handled: kernels of one pass side by side. */
 #include "cost/layer.h"
@@ -107,16 +107,16 @@ static bool in_fp8(const pricer *p, const ek__op *op)
            p->graph->parameter[op->parameter].rows > 0 && p->kind != EK__GRAPH_HEAD;
 }
 
-/* What moves bytes only. */
+/* Operators that only move bytes. */
 static void add_stream(pricer *p, const ek__op *op, double bytes, ek__pass *pass)
 {
     const ek_kernel kernel = {.kind = EK_KERNEL_MEMORY, .type = (int)p->job->types.compute, .bytes = bytes};
     add_kernel(p, op, &kernel, pass);
 }
 
-/* The bytes that a cast of n elements to 8 bits moves: read once and written as it is and turned over, since each of a
- * layer's three products wants its operands in rows; one scale a tensor of its own is found in a pass before; scales a
- * row differ by direction, so the turned copy is cast apart. */
+/* The bytes that a cast of n elements to 8 bits moves: read once and written as it is and transposed, since each of a
+ * layer's three products needs its operands in rows; with one scale a tensor an earlier pass finds the scale; with one
+ * scale a row the scales differ by direction, so the transposed copy is cast separately. */
 static double cast_bytes(ek_fp8 recipe, double n, double size)
 {
     switch (recipe) {
@@ -132,7 +132,7 @@ static double cast_bytes(ek_fp8 recipe, double n, double size)
     }
 }
 
-/* Does a product before this one read the same tensor? Its cast is there then. */
+/* Does a product before this one read the same tensor? Its cast exists then. */
 static bool is_cast_before(const pricer *p, const ek__op *op)
 {
     for (const ek__op *other = p->graph->op; other < op; other++)
@@ -141,7 +141,7 @@ static bool is_cast_before(const pricer *p, const ek__op *op)
     return false;
 }
 
-/* Is a product's input what tensor parallel ranks gather in 8 bits? */
+/* Do tensor parallel ranks gather a product's input in 8 bits? */
 static bool is_gathered_narrow(const pricer *p, const ek__op *op)
 {
     int maker = op->n_in > 0 ? p->graph->tensor[op->in[0]].producer : -1;
@@ -150,8 +150,8 @@ static bool is_gathered_narrow(const pricer *p, const ek__op *op)
            from->comm == EK__COMM_GATHER;
 }
 
-/* Bytes that the cast of a product's input moves. What is gathered in 8 bits each rank casts a part of, and turns over
- * all of. */
+/* Bytes that the cast of a product's input moves. Of an input gathered in 8 bits each rank casts a part, and transposes
+ * everything. */
 static double input_bytes(const pricer *p, const ek__op *op, double n, double size)
 {
     double t = p->job->parallel.tensor;
@@ -181,7 +181,7 @@ static void add_casts(pricer *p, const ek__op *op, const ek_kernel *kernel, ek__
     add_kernel(p, op, &cast, pass);
 }
 
-/* Shapes of a product: tokens x in by in x out. What has no weight multiplies activations of each head. */
+/* Shapes of a product: tokens x in by in x out. Products without a weight multiply activations of each head. */
 static void set_shape(const pricer *p, const ek__op *op, ek_kernel *kernel)
 {
     const ek__graph *g = p->graph;
@@ -211,9 +211,9 @@ static void set_shape(const pricer *p, const ek__op *op, ek_kernel *kernel)
     kernel->n = shape[2];
 }
 
-/* A weight's gradient that the product does not add to the buffer itself is added by a kernel of its own, in every
+/* A weight's gradient that the product does not add to the buffer itself is added by a separate kernel, in every
  * micro-batch; where the buffer has the gradient's type, the first one's is the buffer. Gradients that are reduced
- * after each micro-batch are added as shards, which is little. A graph that is compiled as a whole adds beside other
+ * after each micro-batch are added as shards, which is little. A graph that is compiled as a whole adds during other
  * kernels: assumed, since MindFormers' published steps with many micro-batches are no slower than those with one. */
 double ek__layer_gradients_added(const ek_job *job)
 {
@@ -236,7 +236,7 @@ static bool is_tensor_comm(const pricer *p, int op)
     return op >= 0 && p->graph->op[op].kind == EK__OP_COMM && p->graph->op[op].group == EK__GROUP_TENSOR;
 }
 
-/* Is the next operator that is no view a collective of the tensor parallel ranks? */
+/* Is the next operator other than a view a collective of the tensor parallel ranks? */
 static bool feeds_comm(const pricer *p, const ek__op *op)
 {
     int next = (int)(op - p->graph->op) + 1;
@@ -245,8 +245,8 @@ static bool feeds_comm(const pricer *p, const ek__op *op)
     return next < p->graph->n_ops && is_tensor_comm(p, next);
 }
 
-/* PyTorch's asynchronous tensor parallelism cuts a product beside a collective into a piece for each rank of the group,
- * whose inputs arrive, or whose results are sent, one after the other (_pipelined_all_gather_and_consume() and
+/* PyTorch's asynchronous tensor parallelism cuts a product with a collective into a piece for each rank of the group;
+ * the inputs of pieces arrive, or their results are sent, one after the other (_pipelined_all_gather_and_consume() and
  * _pipelined_produce_and_all2all() of torch.distributed._symmetric_memory): products of fewer rows, which fill whole
  * waves worse. The gradient of a weight is whole. */
 static int pieces_of(const pricer *p, const ek__op *op, ek_pass which)
@@ -300,11 +300,11 @@ static void add_product(pricer *p, const ek__op *op, ek_pass which, double flops
         add_casts(p, op, &kernel, pass);
 }
 
-/* How much longer fused attention takes than kernels written for the device. FlashAttention-2 is 1.3 to 1.5 times as
- * fast forward and twice as fast backward as FlashAttention in Triton, and twice as fast as the first FlashAttention
- * (arXiv 2307.08691, abstract and section 4.1). On Hopper it reaches 35 to 40 % of the peak (arXiv 2407.08608), kernels
- * with the instructions that came with it 41 in NeMo's published runs (docs/models.md). Devices of that generation and
- * later are those with 8-bit products. */
+/* The slowdown of fused attention against kernels written for the device. FlashAttention-2 is 1.3 to 1.5 times as fast
+ * forward and twice as fast backward as FlashAttention in Triton, and twice as fast as the first FlashAttention (arXiv
+ * 2307.08691, abstract and section 4.1). On Hopper it reaches 35 to 40 % of the peak (arXiv 2407.08608), kernels with
+ * the instructions that came with it 41 in NeMo's published runs (docs/models.md). Devices of that generation and later
+ * are those with 8-bit products. */
 static double attention_factor(const pricer *p, bool backward)
 {
     ek_attention_kernels kernels = p->job->run.attention;
@@ -321,7 +321,8 @@ static double slowest_rank(const pricer *p)
     return p->job->run.context_uneven ? 2 - 1.0 / p->job->parallel.context : 1;
 }
 
-/* The all-to-all of Ulysses leaves a rank fewer heads of more tokens: what its kernel sees, and what was measured. */
+/* The all-to-all of Ulysses leaves a rank fewer heads of more tokens: the shape of its kernel, and of the measured
+ * ones. */
 static void add_attention(pricer *p, const ek__op *op, bool backward, ek__pass *pass)
 {
     const ek_job_model *m = &p->job->model;
@@ -409,23 +410,23 @@ static ek_collective opposite(ek_collective what)
                                                   : what;
 }
 
-/* Bytes of a gather or scatter of activations in 8 bits, where the product behind it takes those. */
+/* Bytes of a gather or scatter of activations in 8 bits, where the product after it reads those. */
 static double message(const pricer *p, const ek__op *op, ek_collective what)
 {
     bool narrow = p->job->run.fp8_gather && op->group == EK__GROUP_TENSOR && what == EK_COLLECTIVE_ALL_GATHER;
     return narrow ? op->comm_bytes / ek_dtype_bytes(p->job->types.compute) : op->comm_bytes;
 }
 
-/* Sums of inputs' gradients: of what was gathered forward, or of what is whole on each rank. */
+/* Sums of inputs' gradients: of inputs gathered in forward, or of inputs that are whole on each rank. */
 static bool runs_beside_products(const ek__op *op)
 {
     return op->group == EK__GROUP_TENSOR && (op->comm == EK__COMM_GATHER || op->comm == EK__COMM_REDUCE);
 }
 
 /* Copies around an all-to-all of Megatron. Over context ranks TransformerEngine's flash_attn_a2a_communicate() lays a
- * tensor out by receiver, puts what comes together again, and then puts the chunks of the sequence in order. Over
- * expert ranks tokens come by sender, and go to the order of the rank's experts and back (MoEAlltoAllTokenDispatcher);
- * where they go once to each node, they come as they are and are put into that order alone. */
+ * tensor out by receiver, merges the received parts, and then puts the chunks of the sequence in order. Over expert
+ * ranks tokens come by sender, and go to the order of the rank's experts and back (MoEAlltoAllTokenDispatcher); where
+ * they go once to each node, they come unchanged and are only put into that order. */
 static int copies_around(const pricer *p, const ek__op *op)
 {
     if (p->job->framework != EK_MEGATRON || op->comm != EK__COMM_ALLTOALL)
@@ -455,7 +456,7 @@ static void add_comm(pricer *p, const ek__op *op, bool backward, ek__pass *pass)
         add_stream(p, op, 2 * op->comm_bytes, pass); /* read and written */
 }
 
-/* Two neighbours on a ring. A group that no unit holds has some in two of them, and all wait for those. */
+/* Two neighbours on a ring. A group that does not fit into a unit has some in two of them, and all wait for those. */
 static ek__ranks slowest_neighbours(ek__ranks ranks, int n_tiers)
 {
     for (int i = 0; i < n_tiers; i++)
@@ -464,9 +465,9 @@ static ek__ranks slowest_neighbours(ek__ranks ranks, int n_tiers)
     return ranks;
 }
 
-/* Ring attention passes keys and values on while it computes with those it has: sends to one neighbour, asked for
- * before a step computes and waited for behind it, so that nothing but their excess over (n-1)/n of the attention is
- * seen (Liu et al. 2023, arXiv 2310.01889, section 3). Backward their gradients travel, too. */
+/* Ring attention passes keys and values on while it computes with those it has: sends to one neighbour, started before
+ * a step computes and waited for after it, so that only their excess over (n-1)/n of the attention is exposed (Liu et
+ * al. 2023, arXiv 2310.01889, section 3). Backward their gradients travel, too. */
 static void add_ring(pricer *p, const ek__op *op, bool backward, ek__pass *pass)
 {
     const ek_job_parallel *a = &p->job->parallel;
@@ -533,8 +534,8 @@ static void add_gradient(pricer *p, const ek__op *op, ek__pass *pass)
     }
 }
 
-/* The gradient of a weight reads what the forward pass reads, the activation and the output's gradient, and writes the
- * weight's size: as many bytes as forward. */
+/* The gradient of a weight reads the activation and the output's gradient, and writes the weight's size: as many bytes
+ * as forward. */
 static void add_weight(pricer *p, const ek__op *op, ek__pass *pass)
 {
     if (op->weight_flops > 0)
@@ -543,8 +544,8 @@ static void add_weight(pricer *p, const ek__op *op, ek__pass *pass)
 
 /* ---- overlap ---- */
 
-/* Tensor parallel communication behind the products that it feeds, or behind the other copy of the batch: at most the
- * shorter of the two; of n copies that take turns the last one's has nothing beside it. */
+/* Hide tensor parallel communication behind the products that it feeds, or behind the other copy of the batch: at most
+ * the shorter of the two; of n copies that take turns the last one's is exposed. */
 static void hide_tensor(const pricer *p, ek__pass *pass)
 {
     const ek_job_parallel *a = &p->job->parallel;
@@ -558,7 +559,7 @@ static void hide_tensor(const pricer *p, ek__pass *pass)
     pass->hidden_tensor += hidden;
 }
 
-/* In the backward pass a product that is cut by columns gathers its input again and sums its input's gradient beside
+/* In the backward pass a product that is cut by columns gathers its input again and sums its input's gradient during
  * the products of the gradients. Of a layer's products about half are cut so. */
 static void hide_gradients(const pricer *p, double behind, ek__pass *pass)
 {
@@ -569,7 +570,7 @@ static void hide_gradients(const pricer *p, double behind, ek__pass *pass)
     pass->hidden_tensor += hidden;
 }
 
-/* All-to-all behind other computing of the layer, or behind the shared experts' products alone. */
+/* Hide all-to-all behind other computing of the layer, or only behind the shared experts' products. */
 static void hide_expert(const pricer *p, ek__pass *pass)
 {
     const ek_job_model *m = &p->job->model;
@@ -586,7 +587,7 @@ static void hide_expert(const pricer *p, ek__pass *pass)
     pass->part[EK_STEP_EXPERT] -= p->device->overlap_share * fmin(pass->part[EK_STEP_EXPERT], beside);
 }
 
-/* A measured layer's time is told as a whole, with the communication inside it. */
+/* A measured layer's time is a total, including the communication. */
 static void scale(ek__pass *pass, double factor)
 {
     for (int i = 0; i < EK_N_STEP_PARTS; i++) {
@@ -630,7 +631,7 @@ static ek_status lacks(const pricer *p, ek_error *err)
 static void price(pricer *p, ek__layer_cost *out)
 {
     ek__pass gradient = {.kernels = 0};
-    double behind = 0; /* seconds that may run beside products */
+    double behind = 0; /* seconds that products may hide */
     for (int i = 0; i < p->graph->n_ops; i++) {
         const ek__op *op = &p->graph->op[i];
         double before = gradient.part[EK_STEP_TENSOR];
@@ -713,7 +714,7 @@ static void price_again(const ek_job *job, const ek_device *device, ek__layer_co
     bool runs[EK__MAX_OPS];
     ek__pass pass;
     ek__graph_run_again(job, layer->graph, what, runs);
-    /* Casts that are repeated whatever is recomputed are part of the operator that reads them; gathers are part of the
+    /* Casts that are repeated for every recomputation are part of the operator that reads them; gathers are part of the
      * backward pass. */
     for (int i = 0; i < layer->graph->n_ops; i++)
         runs[i] = runs[i] && (what.full || !layer->graph->op[i].always_recomputed);

@@ -1,7 +1,7 @@
-/* Where layers lie beside each other: logarithms of their sizes, and how alike two places are. The covariance is the
- * Matern function with smoothness 3/2 (Rasmussen and Williams, Gaussian Processes for Machine Learning, 2006, 4.17):
- * neighbours say much of each other and the trend goes on, but times of kernels are not smooth enough in their sizes
- * for the Gaussian, which also makes nearly singular matrices. */
+/* Computes the coordinates of layers, logarithms of their sizes, and the covariance of two places. The covariance is
+ * the Matern function with smoothness 3/2 (Rasmussen and Williams, Gaussian Processes for Machine Learning, 2006,
+ * 4.17): neighbours are strongly correlated and the trend continues, but times of kernels are not smooth enough in
+ * their sizes for the Gaussian, which also makes nearly singular matrices. */
 #include <math.h>
 
 #include "cost/layer_table.h"
@@ -19,7 +19,7 @@ static double format_of(const ek_job *job)
     return job->run.fp8 == EK_FP8_NONE ? (double)job->types.compute : (double)EK_N_DTYPES + (double)job->run.fp8;
 }
 
-/* Embedding and head are no layers, and say nothing of any. */
+/* Embedding and head are not layers, and uncorrelated with all layers. */
 static const double apart = 100;
 
 void ek__layer_coordinates(const ek_job *job, ek__graph_kind kind, double out[EK__N_LAYER_COORDINATES])
@@ -63,9 +63,9 @@ bool ek__layer_same_place(const double *a, const double *b)
     return true;
 }
 
-/* The embedding and the head are few kernels, whose fusion, padding and number format differ from framework to
- * framework: in units of a layer's variance. A regression on vTrain's single-node runs gives heads 4.7 times as long
- * with one tensor rank as with two, where layers are off by 10 to 20 %. */
+/* The embedding and the head are few kernels, with fusion, padding and number formats that differ between frameworks:
+ * in units of a layer's variance. A regression on vTrain's single-node runs gives heads 4.7 times as long with one
+ * tensor rank as with two, where layers are off by 10 to 20 %. */
 static const double ends_variance = 10;
 
 double ek__layer_covariance(const double *a, const double *b, double width)

@@ -1,9 +1,9 @@
-/* What whole layers took beside the sum of their kernels. Curves of kernels leave a few percent that depend on the
- * shape of the layer: tiles, caches, clocks, what a framework launches besides. Runs with the same layer in another
- * layout leave the same residual, so it is carried over, and fades with the distance: regression by a Gaussian process
- * (Rasmussen and Williams 2006, 2.2) over logarithms of the layer's sizes, shrunken to nothing where nothing is near.
- * Unlike a weighted mean of the neighbours it gives a layer that was measured often its own factor, whatever the
- * neighbours' are. calibrate makes the rows (src/calibrate/layers_fit.c). */
+/* Corrects the times of whole layers against the sum of their kernels. Curves of kernels leave errors of a few percent
+ * that depend on the shape of the layer: tiles, caches, clocks, additional launches of a framework. Runs with the same
+ * layer in another layout leave the same residual, so it is carried over, and fades with the distance: regression by a
+ * Gaussian process (Rasmussen and Williams 2006, 2.2) over logarithms of the layer's sizes, shrunken to zero without
+ * near layers. Unlike a weighted mean of the neighbours it gives a layer that was measured often its own factor,
+ * independent of its neighbours. calibrate makes the rows (src/calibrate/layers_fit.c). */
 #include "cost/layer_table.h"
 
 #include <math.h>
@@ -22,8 +22,8 @@ struct ek_layer_table {
     double shift[2];    /* added to every layer's logarithm, and to every end's */
 };
 
-static const double most_logarithm = 3; /* further off is no correction */
-static const double jitter = 1e-9;      /* of a variance, for each row: equal rows leave no singular matrix */
+static const double most_logarithm = 3; /* without a correction beyond it */
+static const double jitter = 1e-9; /* of a variance, for each row, so that equal rows do not make a singular matrix */
 
 /* The covariance of rows with the noise of each: lambda over its weight. Factorised in place. */
 static bool factorise(ek_layer_table *table)

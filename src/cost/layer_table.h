@@ -1,5 +1,5 @@
-/* cost/layer_table.h - what whole layers took beside the sum of their kernels: a factor on the time of a layer, from
- * runs of layers like it. */
+/* cost/layer_table.h - corrects the times of whole layers: a factor on the time of a layer, from runs of similar
+ * layers. */
 #ifndef EK_COST_LAYER_TABLE_H
 #define EK_COST_LAYER_TABLE_H
 
@@ -9,45 +9,45 @@
 #include "evenkeel/device.h"
 #include "model/graph.h"
 
-/* What layers are compared by, natural logarithms: see ek__layer_coordinate_name. The last one keeps the embedding and
- * the head, above 0, apart from layers, 0. */
+/* Coordinates for comparing layers, natural logarithms: see ek__layer_coordinate_name. The last one separates the
+ * embedding and the head, above 0, from layers, 0. */
 enum { EK__N_LAYER_COORDINATES = 12 };
 extern const char *const ek__layer_coordinate_name[EK__N_LAYER_COORDINATES];
 enum { EK__MAX_LAYER_ROWS = 2000 };
 
-/* What one kind of layer took. */
+/* The measured factor of one kind of layer. */
 typedef struct ek__layer_row {
     double at[EK__N_LAYER_COORDINATES];
     double value;  /* logarithm of measured over computed time of the layer */
-    double weight; /* of what says so, 1 for one run that is nothing but such layers */
+    double weight; /* of the evidence, 1 for one run with only such layers */
 } ek__layer_row;
 
-/* How the table is asked. */
+/* Parameters of the table's interpolation. */
 typedef struct ek__layer_scale {
-    double width;     /* in powers of e: how far a layer's correction reaches */
+    double width;     /* in powers of e: reach of a layer's correction */
     double lambda;    /* variance of a row of weight 1 over that of layers' corrections */
     double met_error; /* standard error of the logarithm of a corrected time, of layers like measured ones */
     double new_error; /* of layers unlike any */
 } ek__layer_scale;
 
-/* The graph whose times are most of a job's computing. */
+/* The graph with most of a job's computing time. */
 ek__graph_kind ek__job_layer_kind(const ek_job *job);
 
 void ek__layer_coordinates(const ek_job *job, ek__graph_kind kind, double out[EK__N_LAYER_COORDINATES]);
 
-/* Is it one layer at two places, but for rounding in a file? */
+/* Are two places those of one layer, apart from rounding in a file? */
 bool ek__layer_same_place(const double *a, const double *b);
 
-/* How much corrections at two places have in common, in units of the variance of a layer's:
- *     k(a, b) = (1 + r) exp(-r), r = sqrt(3) |a - b| / width
+/* The covariance of corrections at two places, in units of the variance of a layer's: k(a, b) = (1 + r) exp(-r), r =
+ *     sqrt(3) |a - b| / width
  * 10 times that among embeddings and heads, nothing between them and layers. */
 double ek__layer_covariance(const double *a, const double *b, double width);
 
 /* A table of copies of the rows, at most EK__MAX_LAYER_ROWS; NULL when memory is out. O(rows^3) */
 ek_layer_table *ek__layer_table_new(const ek__layer_row *row, int n, const ek__layer_scale *scale);
 void ek__layer_table_free(ek_layer_table *table);
-/* A copy (of NULL an empty table) that says so much more of every layer, and of every embedding and head: what a step's
- * share of them is found with. NULL when memory is out. */
+/* A copy (of NULL an empty table) with this much added for every layer, and for every embedding and head, for measuring
+ * their share of a step. NULL when memory is out. */
 ek_layer_table *ek__layer_table_shifted(const ek_layer_table *table, double layers, double ends);
 int ek__layer_table_size(const ek_layer_table *table);
 const ek__layer_scale *ek__layer_table_scale(const ek_layer_table *table);
@@ -66,12 +66,12 @@ double ek__layer_table_nearest(const ek_layer_table *table, const double at[EK__
 /* The factor for a layer, embedding or head of a job on a device; 1 where it has no table. */
 double ek__layer_factor(const ek_job *job, const ek_device *device, ek__graph_kind kind);
 
-/* What to expect of the step of layers like measured ones and unlike any, into the table's scale. */
+/* Set the expected errors of steps with layers like measured ones and unlike any in the table's scale. */
 void ek__layer_table_expect(ek_layer_table *table, double met_error, double new_error);
 /*
  * Standard error of the logarithm of a job's step on a device that was fitted; 0 for one that was not. With a table
  *     e^2 = met^2 + (1 - k^2) (new^2 - met^2)
- * k the covariance of the job's layer and the nearest one measured: what one neighbour leaves open. O(rows)
+ * k the covariance of the job's layer and the nearest measured one: the uncertainty left by one neighbour. O(rows)
  */
 double ek__layer_error(const ek_job *job, const ek_device *device);
 

@@ -1,4 +1,4 @@
-/* Tables of layers in device files. */
+/* Reads and writes tables of layers in device files. */
 #include <stdlib.h>
 #include <string.h>
 

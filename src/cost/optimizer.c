@@ -1,13 +1,13 @@
-/* The update of a rank's states as one pass over memory: what it reads and writes of gradients, states and weights, in
- * their sizes, over the rate that the optimizer reaches; on the host over the host's rate. Not modelled: launches of an
- * optimizer that is not fused, beyond the device's constant. */
+/* Predicts the update of a rank's states as one pass over memory: the bytes of gradients, states and weights that it
+ * reads and writes over the optimizer's rate; on the host over the host's rate. Not modelled: launches of an optimizer
+ * that is not fused, beyond the device's constant. */
 #include "cost/data_internal.h"
 
 /* Adam operator by operator in one type, tensors read and written by each: decay of the weight 2, first moment 3,
  * second moment scaled 2 and added to 3, root 2, division 2, epsilon 2, weight 4: 20. In one pass: weight, both
  * moments, read and written, and the gradient: 7. */
 #define UNFUSED (20.0 / 7)
-/* Assumed where the device does not say: what remains of PCIe 4.0 x16 (32 GB/s), and of a host's memory shared by 8. */
+/* Assumed without a device's figure: the usable rate of PCIe 4.0 x16 (32 GB/s), and of a host's memory shared by 8. */
 #define HOST_GBS 20.0
 
 static double gradient_bytes(const ek_job_states *s)

@@ -1,4 +1,4 @@
-/* Which ranks of a group share a node, a rack, the cluster.
+/* Finds the ranks of a group that share a node, a rack, the cluster.
  *
  * Ranks are numbered with the tensor dimension fastest, then context, data, and the pipeline slowest; an expert layer
  * cuts the same d cp t ranks of a stage into tensor slices of an expert, expert parallel ranks and copies. Megatron
@@ -8,21 +8,21 @@
  * Megatron's optimizer instances are slices of the group in the same way.
  *
  * So every group is a progression r, r + s, ..., r + (n - 1) s, and the groups of a kind fill blocks of n s ranks.
- * Units of a tier are cut from the same numbers: a unit's boundary falls somewhere in a block, and the ranks of a group
- * before and behind it follow from where. Nothing is laid out rank by rank. Not handled: ranks that a scheduler places
- * in another order than their numbers. */
+ * Units of a tier are cut from the same numbers: a unit's boundary falls somewhere in a block, and its place gives the
+ * ranks of a group before and after it. No loop over ranks is needed. Not handled: ranks that a scheduler places in
+ * another order than their numbers. */
 #include "cost/collective.h"
 
 #include <limits.h>
 #include <math.h>
 #include <stdint.h>
 
-/* Groups of one kind: n ranks, stride apart, in a world of so many. */
+/* Groups of one kind: n ranks with a stride, in a world of this many. */
 typedef struct groups {
     int64_t n, stride, world;
 } groups;
 
-/* Degrees are small; products of absurd ones stay what an int can hold. */
+/* Degrees are small; products of absurd ones are limited to the range of an int. */
 static int64_t times(int64_t a, int64_t b)
 {
     a = a > 1 ? a : 1;
@@ -94,15 +94,15 @@ static groups groups_of(const ek_job *job, ek__dimension dimension)
 /* ---- which units ---- */
 
 /* The fewest ranks that a group has on the side of a unit's boundary where x ranks of its block are: its last column
- * has x / s of them, or one. What a unit inside the block holds is never less than at the boundary next to it. */
+ * has x / s of them, or one. A unit inside the block never has fewer than at the boundary next to it. */
 static int64_t part(const groups *g, int64_t x)
 {
     return x / g->stride > 1 ? x / g->stride : 1;
 }
 
-/* How far the boundary of a unit is at least from the nearest end of the block it falls into. Boundary u lies u size
- * modulo n s into a block: over a whole period all multiples of the common divisor. A world that ends before is walked,
- * until no group can have fewer than a lone rank on a side. */
+/* The least distance of a unit's boundary from the nearest end of its block. Boundary u is at u size modulo n s in a
+ * block: over a whole period all multiples of the common divisor. A world that ends before is walked, until no group
+ * can have fewer than a lone rank on a side. */
 static int64_t nearest_boundary(const groups *g, int64_t block, int64_t step, int64_t size)
 {
     int64_t boundaries = (g->world - 1) / size, nearest = block, x = 0, on = size % block;
@@ -149,7 +149,7 @@ ek__ranks ek__placement(const ek_job *job, const ek_device *device, ek__dimensio
 }
 
 /* Are all ranks of two stages, the first of them `first`, in the same unit as their partners? A boundary anywhere
- * between the first rank of the one and the last of the other parts a pair. */
+ * between the first rank of one and the last of the other separates a pair. */
 static bool together(int64_t first, int64_t ranks, int64_t size)
 {
     return first / size == (first + ranks - 1) / size;

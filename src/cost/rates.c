@@ -1,9 +1,9 @@
-/* Rates of memory-bound operators and of collectives from CSV. A collective there takes
- *     latency + scale (n + offset) / n bytes / (gbs share).
- * A row with one latency has it in all, however many ranks: it is a start, and steps cost nothing beside it. A row with
- * a fixed one besides has two that differ in kind: the fixed one is its start, the other is what each step of a ring
- * takes (assumed: files do not say). A tier has one latency of a step, the mean of its rows'; what is
- * sent at once has one of them, which is then taken out of a row's only latency. */
+/* Reads rates of memory-bound operators and of collectives from CSV. A collective there takes latency + scale (n +
+ *     offset) / n bytes / (gbs share).
+ * A row with one latency has it in all, however many ranks: it is a start, and steps cost nothing. A row that also has
+ * a fixed latency has two of different kinds: the fixed one is its start, the other is that of each step of a ring
+ * (assumed: files do not define it). A tier has one latency of a step, the mean of its rows'; a message sent at once
+ * has one of them, which is then subtracted from a row's only latency. */
 #include <ctype.h>
 #include <math.h>
 #include <stdlib.h>
@@ -79,7 +79,7 @@ static ek_status number(const reader *r, column c, double min, double max, const
     return wrong(r, c, advice);
 }
 
-/* What every row has. */
+/* Columns of every row. */
 typedef struct reached {
     double gbs, share, start_us, step_us;
     bool has_step;
@@ -109,7 +109,7 @@ static ek_status read_rate(const reader *r, reached *out)
 
 /* ---- memory ---- */
 
-/* The file's rate may differ from the device's: what was reached stays what it was. */
+/* The file's rate may differ from the device's: the reached rate is kept. */
 static void set_curve(reader *r, ek_kernel_kind kind, const reached *rate)
 {
     ek_curve *curve = &r->device.curve[kind];
@@ -150,7 +150,7 @@ static ek_status read_memory(reader *r)
 
 /* ---- links ---- */
 
-/* Devices that a tier's name says it joins ("..._8x"), or 0. */
+/* Devices of a tier by its name ("..._8x"), or 0. */
 static int size_of(const char *name)
 {
     size_t n = strlen(name), i = n > 0 ? n - 1 : 0;
@@ -259,7 +259,7 @@ static void settle_latency(link *l)
             l->tier.start_us[at_once[i]] = fmax(0, l->tier.start_us[at_once[i]] - l->tier.latency_us);
 }
 
-/* Links without a number in their name are those of the node; two of them that are alike are one. */
+/* Links without a number in their name are those of the node; two equal ones count once. */
 static ek_status set_tiers(reader *r)
 {
     ek_device *d = &r->device;

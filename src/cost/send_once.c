@@ -1,13 +1,13 @@
-/* Tokens that go once to each node, however many of its ranks they are for, and on from there over its links (DeepEP,
- * DeepSeek-V3 report, arXiv 2412.19437, section 3.2.2; Megatron's flex dispatcher). Of k experts that are drawn without
- * replacement from E, n / U ranks in each of U units, a token reaches
+/* Counts the traffic of tokens that are sent once to each node, for any number of its ranks, and distributed there over
+ * its links (DeepEP, DeepSeek-V3 report, arXiv 2412.19437, section 3.2.2; Megatron's flex dispatcher). Of k experts
+ * that are drawn without replacement from E, n / U ranks in each of U units, a token reaches
  *
  *     D(U) = U (1 - C(E - E / U, k) / C(E, k))
  *
  * units in the mean. Where the router takes the best t of G groups of experts first, the k are of t E / G experts, and
- * a unit has some of those. Each token leaves its unit D(units) (U - 1) / U times; in the node it is handed on to each
- * rank that it is for but the one that it came to: D(ranks) (k_0 - 1) / k_0 times. Experts are drawn evenly; what the
- * fullest rank gets besides is in the bytes. */
+ * a unit has some of those. Each token leaves its unit D(units) (U - 1) / U times; in the node it is passed on to each
+ * of its target ranks except the one that received it: D(ranks) (k_0 - 1) / k_0 times. Experts are drawn evenly; the
+ * excess of the fullest rank is in the bytes. */
 #include "cost/collective.h"
 
 /* The chance that k experts drawn from `all` are all among `others`. */

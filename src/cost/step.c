@@ -1,7 +1,7 @@
-/* The step of a job: layers priced part by part, summed into the chunks of every stage, run through the schedule; then
- * gradients, the norm over all stages, the optimizer and the weights. A stage's parts are sums of its blocks, and the
- * rest of the step is its bubble, so they add up exactly. Not handled: the first forward pass of the next step that
- * begins on early stages while late ones still update. */
+/* Predicts the step of a job: layers are priced part by part, summed into the chunks of every stage and simulated under
+ * the schedule; then follow gradients, the norm over all stages, the optimizer and the weights. A stage's parts are
+ * sums of its blocks, and the rest of the step is its bubble, so they add up exactly. Not handled: the first forward
+ * pass of the next step that begins on early stages while late ones still update. */
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
@@ -68,7 +68,8 @@ static ek__recompute no_recompute(void)
     return (ek__recompute){.full = false};
 }
 
-/* What a layer of a chunk recomputes: the first `full` ones all, others what the patterns say that hold for them. */
+/* The recomputation of a layer of a chunk: everything for the first `full` ones, for others the patterns that apply to
+ * them. */
 static ek__recompute recompute_of(const ek_job *job, int cell, int layer)
 {
     ek__recompute what = {.full = layer < job->plan.full[cell]};
@@ -81,8 +82,8 @@ static ek__recompute recompute_of(const ek_job *job, int cell, int layer)
     return what;
 }
 
-/* Layers of the chunk at a model position, of which the first is so far in the model; with the embedding before the
- * first and the head behind the last of all. */
+/* Layers of the chunk at a model position, from the chunk's first layer in the model on; with the embedding before the
+ * first and the head after the last of all. */
 static void each_layer_at(stepper *s, int position, int first, on_layer *visit, void *to)
 {
     int cell = s->order->cell_at[position];
@@ -186,7 +187,7 @@ static int in_a_row(const stepper *s)
     return row < p->n_micro_batches ? row : p->n_micro_batches;
 }
 
-/* Data parallel work of a stage whose layers are listed. */
+/* Data parallel work of a stage with listed layers. */
 static ek_status price_listed(stepper *s, const listing *l)
 {
     const ek__data_stage work = {.layer = s->listed,
@@ -209,7 +210,7 @@ static ek_status price_data(stepper *s)
     return status;
 }
 
-/* What each micro-batch waits for weights and gradients goes to the stage's cells by their layers. */
+/* Each micro-batch's wait for weights and gradients is distributed to the stage's cells by their layers. */
 static void spread_data(stepper *s)
 {
     for (int c = 0; c < s->n_cells; c++) {
@@ -274,7 +275,8 @@ static void price_edges(stepper *s)
     }
 }
 
-/* How often each slot runs on the stage of its cell, and on the mirrored one where micro-batches run both ways. */
+/* The number of runs of each slot on the stage of its cell, and on the mirrored one where micro-batches run both
+ * ways. */
 static void count_blocks(const stepper *s, double *count)
 {
     int n_slots = ek__order_n_slots(s->order);
@@ -340,7 +342,7 @@ static double work_of(const ek_step_stage *stage)
     return sum;
 }
 
-/* What follows the pipeline on a stage: its gradients, the barrier of the norm, the update, the weights.
+/* Add the work after the pipeline on a stage: its gradients, the barrier of the norm, the update, the weights.
  * @param end  [n_stages] of the last block. @return the step */
 static double finish_stages(stepper *s, const double *end, double (*errors)[EK_N_STEP_PARTS])
 {
@@ -370,7 +372,7 @@ static double n_devices(const ek_job *job)
     return (double)job->parallel.data * job->parallel.tensor * job->parallel.pipeline * job->parallel.context;
 }
 
-/* Seconds that a step of so many seconds waits for its data: a token's number and its label, 4 bytes each. */
+/* Seconds that a step of this length waits for its data: a token's number and its label, 4 bytes each. */
 static double input_seconds(const ek_device *device, const ek_job *job, double step)
 {
     const ek_job_parallel *p = &job->parallel;
@@ -380,7 +382,7 @@ static double input_seconds(const ek_device *device, const ek_job *job, double s
 }
 
 /* Seconds of a whole step that are not of the pipeline: the host's own, ranks that wait for the slowest of them, and
- * data that comes slower than it is used. */
+ * data that arrives more slowly than it is used. */
 static double add_whole(stepper *s, double step, double (*errors)[EK_N_STEP_PARTS])
 {
     const ek_device *device = s->device;
@@ -399,10 +401,10 @@ static double add_whole(stepper *s, double step, double (*errors)[EK_N_STEP_PART
     return step + host + late + input;
 }
 
-/* Of a step: what sums of its parts leave by rounding, which is no waiting. */
+/* Of a step: the rounding error of sums of its parts, which is not waiting time. */
 #define ROUNDING 1e-12
 
-/* The part of a stage that nothing else explains is its bubble; the slowest stage is the one that has the least. */
+/* The part of a stage that nothing else explains is its bubble; the slowest stage has the least. */
 /* A part that no stage has follows from the job: nothing of it was measured. That a step never waits for its input
  * is assumed where the device file does not say how fast that is. */
 static void set_absent(stepper *s)
@@ -436,7 +438,7 @@ static void close_stages(stepper *s, double (*errors)[EK_N_STEP_PARTS])
         step->error[i] = errors[step->slowest][i];
         square += step->error[i] * step->error[i];
     }
-    /* The bubble is as long as what the other stages do, and errs with it. */
+    /* The bubble is as long as the work of the other stages, and has its error. */
     double rest = sqrt(square) / (share < 1 ? 1 - share : 1);
     step->error[EK_STEP_BUBBLE] = rest * share;
     step->standard_error = s->device->error > 0 ? ek__layer_error(s->job, s->device) * step->seconds : rest;
@@ -462,7 +464,7 @@ static void set_micro_batch(stepper *s)
     }
 }
 
-/* Parts of a pipeline that runs again and again, before what a step does once. */
+/* Parts of a pipeline that runs several times, before the work done once a step. */
 static void repeat(stepper *s, double times, double (*errors)[EK_N_STEP_PARTS])
 {
     for (int i = 0; i < s->n_stages; i++) {
@@ -569,7 +571,7 @@ ek_status ek_cost_step(const ek_job *job, const ek_device *device, ek_cost_cache
 
 /* ---- block by block ---- */
 
-/* Ends of what finish_stages() adds up, from those of the last blocks. */
+/* Ends of the terms that finish_stages() adds up, from those of the last blocks. */
 static void set_tails(const stepper *s, const double *end, ek_step_tail *tail)
 {
     double barrier = 0;
@@ -586,7 +588,7 @@ static void set_tails(const stepper *s, const double *end, ek_step_tail *tail)
     }
 }
 
-/* compute() has left what blocks take in the stepper. */
+/* compute() has left the times of blocks in the stepper. */
 static ek_status lay_run(stepper *s, ek_step_run *run)
 {
     double *end = ek__alloc((size_t)s->n_stages, sizeof *end);
@@ -650,7 +652,7 @@ void ek_step_clear(ek_step *step)
 
 struct ek__stage_pricer {
     stepper s;
-    double *delay; /* of the edges, what ek__comm_delays() fills */
+    double *delay; /* of the edges, filled by ek__comm_delays() */
     ek__delays delays;
 };
 

@@ -1,4 +1,4 @@
-/* What a step rests on: seconds of its slowest stage by the basis of their parts. */
+/* Computes the basis of a step: seconds of its slowest stage by the basis of their parts. */
 #include "evenkeel/cost.h"
 
 #include <string.h>

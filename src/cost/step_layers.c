@@ -1,7 +1,7 @@
-/* The cache behind ek_cost_step(): what a layer costs depends on a part of the job only, which is the key; the oldest
- * entry makes room. Graphs depend on less: entries that differ in the number of micro-batches alone share them. What
- * programs of a graph keep depends on who shares its states besides, which is a key of its own. Orders are kept
- * likewise, by schedule and shape. */
+/* Caches layers and orders for ek_cost_step(): the cost of a layer depends only on a part of the job, which is the key;
+ * the oldest entry is replaced. Graphs depend on less: entries that differ only in the number of micro-batches share
+ * them. Saved bytes of a graph's programs also depend on the sharing of its states, which is a separate key. Orders are
+ * cached likewise, by schedule and shape. */
 #include "cost/step_layers.h"
 
 #include <stddef.h>
@@ -14,8 +14,8 @@
 
 enum { N_ENTRIES = 128, N_ORDERS = 64 };
 
-/* Bytes between the members of a structure are of no account. Without the builtin (gcc 11 has it) a job with others
- * there is priced again, which costs time alone. */
+/* Padding bytes of a structure do not matter. Without the builtin (gcc 11 has it) a job with different padding is
+ * priced again, which costs only time. */
 #ifdef __has_builtin
 #if __has_builtin(__builtin_clear_padding)
 #define CLEAR_PADDING(of) __builtin_clear_padding(of)
@@ -25,8 +25,8 @@ enum { N_ENTRIES = 128, N_ORDERS = 64 };
 #define CLEAR_PADDING(of) (void)(of)
 #endif
 
-/* What a layer's cost depends on. Compared as bytes, so it is zeroed before it is filled, and its padding after; what
- * differs most often comes first. */
+/* Inputs of a layer's cost. Compared as bytes, so it is zeroed before it is filled, and its padding after; members that
+ * differ most often come first. */
 typedef struct key {
     ek_job_parallel parallel; /* without data and micro-batches; of the pipeline, whether there is one */
     ek_job_model model;
@@ -34,19 +34,19 @@ typedef struct key {
     int gradient; /* states.gradient */
     ek_job_run run;
     ek_rules rules;
-    ek__ranks
-        group[3]; /* where a layer's groups lie: which of them straddle nodes hangs on how many devices there are */
+    ek__ranks group[3]; /* placement of a layer's groups: which of them span nodes depends on the number of devices */
     ek_framework framework;
     ek_family family;
     int n_patterns;
     uint64_t patterns; /* hash of their texts and kinds */
-    /* What graphs do not depend on. */
+    /* Members that graphs do not depend on. */
     double casts; /* micro-batches that a cast of the weights serves */
     double added; /* ek__layer_gradients_added() */
 } key;
 enum { GRAPH_KEY = offsetof(key, casts) }; /* bytes of it */
 
-/* What programs of a graph depend on besides: weights and gradients that are shared, by how many of each parameter. */
+/* Further inputs of a graph's programs: shared weights and gradients, with the number of sharing ranks of each
+ * parameter. */
 typedef struct sharing {
     bool weight, gradient, waits, gathered_ends, splits; /* waits: for the layer's others to be reduced */
     int weight_bytes, gathered_bytes;
@@ -60,7 +60,7 @@ typedef struct measured {
     ek__layer_bytes bytes[EK_N_RECOMPUTE];
 } measured;
 
-/* What entries with the same graphs share. */
+/* Data shared by entries with the same graphs. */
 typedef struct graphs {
     int users;
     ek__graph *graph[EK__N_GRAPH_KINDS];
@@ -205,7 +205,8 @@ ek__step_layers *ek__cost_cache_layers(ek_cost_cache *cache, const ek_job *job)
     key wanted;
     make_key(job, cache->device, &wanted);
     for (int i = 0; i < cache->n; i++)
-        /* NOLINTNEXTLINE(bugprone-suspicious-memory-comparison): padding is cleared, and 0 beside -0 is priced again */
+        /* NOLINTNEXTLINE(bugprone-suspicious-memory-comparison): padding is cleared, and -0 instead of 0 is priced
+         * again */
         if (memcmp(&cache->entry[i]->key, &wanted, sizeof wanted) == 0)
             return cache->entry[i];
     graphs *shared = graphs_of(cache, &wanted);
@@ -228,7 +229,7 @@ static ek_status price(ek__step_layers *layers, const ek_job *job, ek__graph_kin
     if (layers->priced[kind])
         return EK_OK;
     if (!*graph) {
-        if (!(*graph = malloc(sizeof **graph))) /* ek__graph_build() writes what there is of it */
+        if (!(*graph = malloc(sizeof **graph))) /* ek__graph_build() writes only the used part of it */
             return ek__no_memory(err);
         ek__graph_build(job, kind, *graph);
     }
@@ -290,7 +291,7 @@ static ek_status measure(const ek_job *job, const ek__graph *graph, ek_recompute
     return EK_OK;
 }
 
-/* The place of a graph's bytes, the last ones first: layouts that are alike follow one another. NULL: no memory. */
+/* The place of a graph's bytes, the last ones first: similar layouts follow one another. NULL: no memory. */
 static measured *measured_of(graphs *of, ek__graph_kind kind, const sharing *wanted)
 {
     for (size_t i = of->n_measured; i-- > 0;)

@@ -1,13 +1,13 @@
-/* The job's layers for the balancer. Each kind of layer is compiled once for every recompute kind: what it keeps of a
- * micro-batch is its activation, its parameters' bytes are its parameter memory, and its operators' times its times.
- * Layers of one kind that follow one another in the model are one body kind; where kinds alternate more often than
- * bodies are allowed, all from the first change on are one body of their mean.
+/* Makes the job's layers for the balancer. Each kind of layer is compiled once for every recompute kind: the saved
+ * tensors of a micro-batch are its activation, its parameters' bytes its parameter memory, and its operators' times its
+ * times. Layers of one kind that follow one another in the model are one body kind; where kinds alternate more often
+ * than bodies are allowed, all from the first change on are one body of their mean.
  *
- * Memory that comes and goes has to become constant for the balancer. What the backward pass of a layer holds besides
- * what is kept is on every stage; what recomputation brings back is counted by ek_layers.recompute_transient, as the
- * difference of two kinds; what the loss needs beyond a layer goes to the tail's parameters. So a stage's peak is met
- * where its last layers, which run backward first, are not recomputed, and is a little high where they are. Not
- * handled: the first chunk's mask where chunks differ in layers, which is spread evenly over them. */
+ * Temporary memory has to become constant for the balancer. The temporary memory of a layer's backward pass is on every
+ * stage; recomputed activations are counted by ek_layers.recompute_transient, as the difference of two kinds; the
+ * loss's memory beyond that of a layer is added to the tail's parameters. So a stage's peak is met where its last
+ * layers, which run backward first, are not recomputed, and is a little high where they are. Not handled: the first
+ * chunk's mask where chunks differ in layers, which is spread evenly over them. */
 #include <assert.h>
 #include <math.h>
 #include <stdio.h>
@@ -34,7 +34,7 @@ typedef struct kind_cost {
 typedef struct maker {
     const ek_job *job; /* with patterns */
     const ek_device *device;
-    ek__job_programs *programs; /* of the job as it is */
+    ek__job_programs *programs; /* of the unchanged job */
     kind_cost kind[EK__N_GRAPH_KINDS];
     ek_error *err;
 } maker;
@@ -52,7 +52,7 @@ static double copies_of(const ek_job *job)
     return job->parallel.n_batch_interleave > 1 ? job->parallel.n_batch_interleave : 1;
 }
 
-/* Weights' gradients that stay when there is no buffer for them: the first backward pass leaves them. */
+/* Weights' gradients that stay when there is no buffer for them: the first backward pass makes them. */
 static int64_t stays(const ek__program *program)
 {
     int64_t bytes = 0;
@@ -71,7 +71,7 @@ static ek_status compile(const maker *m, const ek__graph *graph, ek_recompute ki
                                m->job->schedule->splits_backward, m->programs->border, out, m->err);
 }
 
-/* Above what is kept: at the start of the backward pass, or while the forward pass leaves it. */
+/* Most memory above the saved tensors: in a backward pass, or in the forward pass that makes them. */
 static int64_t transient_of(const ek__program *program)
 {
     int64_t most = program->profile[EK_FORWARD].peak - program->kept;
@@ -251,10 +251,10 @@ static bool has_head(const maker *m, int stage)
 
 static void make_ends(const maker *m, ek_layers *out)
 {
-    /* Layers of prediction have losses of their own, and stand on the last stage as the tail does. */
+    /* Layers of prediction have their own losses, and are on the last stage like the tail. */
     double body = larger(m->kind[EK__GRAPH_DENSE].transient, m->kind[EK__GRAPH_EXPERTS].transient),
            end = larger(m->kind[EK__GRAPH_PREDICTION].transient, m->kind[EK__GRAPH_HEAD].transient);
-    int64_t other = 0, last = 0; /* of the stage with the head, which has buffers of its own */
+    int64_t other = 0, last = 0; /* of the stage with the head, which has its own buffers */
     for (int s = 0; s < m->job->plan.n_stages; s++) {
         int64_t bytes = ek__stage_other(m->job, m->programs, s);
         if (has_head(m, s) && m->job->plan.n_stages > 1)

@@ -1,4 +1,4 @@
-/* A key and a number of a device file: as few digits as give the same number again. */
+/* Writes a key and a number of a device file with as few digits as give the same number again. */
 #include <math.h>
 #include <stdbool.h>
 #include <stdio.h>

@@ -1,5 +1,5 @@
-/* What bottlenecks call: a finding with its evidence added to the diagnosis, one that is too small to list, what could
- * not be looked at, a note. */
+/* Helpers of bottlenecks: add to the diagnosis a finding with its evidence, a finding that is too small to list, a
+ * skipped check, a note. */
 #include "diagnose/bottleneck.h"
 
 #include <math.h>
@@ -32,7 +32,8 @@ ek_status ek__bottleneck_below(ek__diagnose *d, const char *id, double share, ek
 ek_status ek__bottleneck_add(ek__diagnose *d, ek_bottleneck *bottleneck, ek_error *err)
 {
     ek_diagnosis *out = d->out;
-    /* A rank's loss that adds up along the pipeline costs what the step would be shorter by, not what the rank spends.
+    /* The cost of a rank's loss that adds up along the pipeline is the gain of the step without it, not the rank's
+     * time.
      */
     if (bottleneck->gain_seconds != INFINITY && bottleneck->gain_seconds > bottleneck->cost_seconds)
         bottleneck->cost_seconds = bottleneck->gain_seconds;

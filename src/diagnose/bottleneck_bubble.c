@@ -1,10 +1,10 @@
-/* Bubbles that even equal stages have: the idle share of the schedule's own order, simulated with equal chunks and the
- * layers' mean times, (p - 1) / (v m + p - 1) for 1F1B and its interleaved form. What bubbles cost of a predicted step
- * is the bubble of its slowest stage; of a measured one that share. The gain is the step of the balanced plan less that
- * of the balanced plan with more chunks per stage, or with half the micro-batch and twice as many of them. Where
- * neither is possible, more micro-batches of today's size are what is left; the global batch then grows, which is
- * another training, so what that brings for as many sequences is told but no gain is claimed. More chunks than eight
- * are not tried: transfers grow with them. */
+/* Finds bubbles that even equal stages have: the idle share of the schedule's own order, simulated with equal chunks
+ * and the layers' mean times, (p - 1) / (v m + p - 1) for 1F1B and its interleaved form. The cost of bubbles in a
+ * predicted step is the bubble of its slowest stage; in a measured one that share. The gain is the step of the balanced
+ * plan less that of the balanced plan with more chunks per stage, or with half the micro-batch and twice as many of
+ * them. Where neither is possible, more micro-batches of today's size remain; the global batch then grows, which is
+ * another training, so the effect for equal sequences is reported without a gain. More chunks than eight are not tried:
+ * transfers grow with them. */
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
@@ -33,7 +33,7 @@ static void keep_better(candidate *best, candidate *one, double least)
 
 /* ---- the share ---- */
 
-/* Mean times of a layer in the plan, with what it recomputes. */
+/* Mean times of a layer in the plan, with recomputation. */
 static ek_chunk_cost mean_cost(const ek__pipeline *p, ek_chunk_cost *cost)
 {
     ek_chunk_cost sum = {0};
@@ -46,7 +46,7 @@ static ek_chunk_cost mean_cost(const ek__pipeline *p, ek_chunk_cost *cost)
     return sum;
 }
 
-/* What each stage idles of a step when all chunks take the same time; NAN where the schedule has no order. */
+/* The idle share of each stage in a step when all chunks take the same time; NAN where the schedule has no order. */
 static ek_status idle_share(const ek__pipeline *p, double *share, ek_error *err)
 {
     const ek_shape shape = {p->plan.n_stages, p->plan.n_chunks, p->n_micro_batches, p->n_pieces};
@@ -103,7 +103,7 @@ static void scale_layers(ek_layers *layers, double factor)
         scale_times(&layers->body[b], factor);
 }
 
-/* Layers in which recomputation may be chosen when memory is known, and is as it is otherwise. */
+/* Layers with a choice of recomputation when memory is known, otherwise with today's. */
 static ek_status searched_layers(const ek__pipeline *p, ek_layers *layers, ek_error *err)
 {
     ek_plan plan = {0};
@@ -239,7 +239,7 @@ static ek_status add(ek__diagnose *d, const candidate *c, double today_ms, doubl
     return status ? status : ek__bottleneck_add(d, &b, err);
 }
 
-/* Nothing makes them smaller: what they cost is told all the same. */
+/* No change makes them smaller: report their cost only. */
 static ek_status add_alone(ek__diagnose *d, double share, ek_error *err)
 {
     const ek__pipeline *p = &d->pipeline;

@@ -1,5 +1,6 @@
-/* What could be computed faster: operators that a fused one replaces, on AI CPU, in a slow type or shape, transforms of
- * layouts that undo each other. src/compute finds them and what each loses; the gain is the step without these losses.
+/* Finds operators that could be faster: operators that a fused one replaces, on AI CPU, in a slow type or shape,
+ * transforms of layouts that undo each other. src/compute finds them and their losses; the gain is the step without
+ * these losses.
  */
 #include <stdlib.h>
 

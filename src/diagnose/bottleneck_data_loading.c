@@ -1,7 +1,7 @@
-/* Waiting for data: the device does nothing while the host's iterator waits. A trace has that time step by step, and
- * taking it out of the run is the gain, since reading ahead hides all of it once it keeps up. Without a trace the log's
- * time of the data loader stands in, which is an upper bound as a part of it may run beside the device. Not seen: data
- * that only delays a rank which would have waited anyway, which the replay of the ranks leaves out by itself. */
+/* Finds waiting for data: the device is idle while the host's iterator waits. A trace has that time step by step, and
+ * the gain is the run without it, since reading ahead hides all of it once it keeps up. Without a trace the log's time
+ * of the data loader is used, which is an upper bound as a part of it may overlap with the device. Not seen: data that
+ * only delays a rank which would have waited anyway, which the replay of the ranks leaves out by itself. */
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
@@ -24,7 +24,7 @@ static ek_status add_losses(const ek__measured *m, ek__losses *losses, ek_error 
     return EK_OK;
 }
 
-/* ---- what to change ---- */
+/* ---- remedies ---- */
 
 static bool has_no_workers(const ek_trace_rank *rank)
 {
@@ -102,7 +102,7 @@ static ek_status show_queues(const ek__diagnose *d, ek_bottleneck *b, int *rank,
     return EK_OK;
 }
 
-/* Of a step, on the rank that waits longest; *rank stays where none waits. */
+/* Of a step, on the rank that waits longest; *rank is unchanged where none waits. */
 static double longest_wait(const ek_trace_run *run, int *rank)
 {
     double most = 0;

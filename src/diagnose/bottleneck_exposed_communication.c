@@ -1,9 +1,9 @@
-/* Communication with nothing computed beside it, by what it is for, and what could hide it. Gradients hide behind the
- * last micro-batch's backward passes but for their last bucket; weights behind the first micro-batch's forward passes
- * but for the first; communication of layers and experts behind the other half of the batch, which hides the lesser of
- * both halves' computing and communication. Without a trace it is what the predicted step has of it. What is hidden is
- * never more than there is computing to hide it. Left out: receives of the pipeline, which are bubbles; waits for a
- * late rank; redistribution between layouts, which can be avoided altogether. */
+/* Finds exposed communication, by its purpose, and ways to hide it. Gradients hide behind the last micro-batch's
+ * backward passes except for their last bucket; weights behind the first micro-batch's forward passes except for the
+ * first; communication of layers and experts behind the other half of the batch, which hides the lesser of both halves'
+ * computing and communication. Without a trace it is that of the predicted step. Hidden communication never exceeds the
+ * computing that hides it. Left out: receives of the pipeline, which are bubbles; waits for a late rank; redistribution
+ * between layouts, which can be avoided altogether. */
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
@@ -19,7 +19,7 @@ typedef struct exposure {
 } exposure;
 
 /* Computing of one micro-batch on a rank, nanoseconds. Without layers: a third of the rank's own computing is forward,
- * two thirds backward, in as many micro-batches as the job says. */
+ * two thirds backward, in the job's number of micro-batches. */
 static double computing_of(const exposure *x, const ek_trace_rank *rank, bool backward)
 {
     double sum = 0;
@@ -60,7 +60,7 @@ static double hideable(const exposure *x, const ek__comm_class *c)
     return keep * fmin(c->exposed_ns, computing) / 2 / c->exposed_ns;
 }
 
-/* ---- what to change ---- */
+/* ---- remedies ---- */
 
 typedef struct remedy {
     const char *title, *mindspore, *torch, *change, *caution;

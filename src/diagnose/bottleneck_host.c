@@ -1,8 +1,8 @@
-/* The host is late: the device idles for operators that are not launched yet. Each such gap goes to what the host did
- * for most of it (garbage collection, a synchronisation, compilation, else plain dispatch), each cause is a finding of
- * its own with its own setting, and the gain is the step without those gaps. Waits for data are left to the bottleneck
- * of that name. Without a trace it is what the predicted step has of launches. Not seen: gaps whose ending operator has
- * no launch in the trace. */
+/* Finds a late host: the device idles for operators that are not launched yet. Each such gap belongs to the host's main
+ * activity in it (garbage collection, a synchronisation, compilation, else plain dispatch), each cause is a separate
+ * finding with its own setting, and the gain is the step without those gaps. Waits for data belong to the bottleneck of
+ * that name. Without a trace it is the launch time of the predicted step. Not seen: gaps that end with an operator
+ * without a launch in the trace. */
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>

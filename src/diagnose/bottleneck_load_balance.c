@@ -1,7 +1,7 @@
-/* Stages that do not take the same time: the step of today's split of the layers less that of the best split that the
- * balancer finds under the same times, schedule and memory limit, simulated or predicted both (plan_step.h). Where
- * memory is known recomputation may move with the layers, and what recomputation alone could bring is not counted here
- * again; where it is not, layers keep what they recompute today on average. Needs times of layers and a pipeline. */
+/* Finds stages that do not take the same time: the step of today's split of the layers less that of the best split that
+ * the balancer finds under the same times, schedule and memory limit, simulated or predicted both (plan_step.h). Where
+ * memory is known recomputation may move with the layers, and the gain of recomputation by itself is not counted here
+ * again; where it is not, layers keep today's average recomputation. Needs times of layers and a pipeline. */
 #include <math.h>
 #include <stdlib.h>
 

@@ -1,7 +1,7 @@
-/* Memory: peaks over the limit or within a few per cent of it, from the logs of a dry run, else as predicted from the
- * settings; and memory that is reserved but not used. None of it is time, so no gain is claimed, but a run over its
- * limit cannot work, which is why that stands before everything else. What to do about it are the measures that
- * `evenkeel memory` predicts, one after the other until it fits: switches and other lists first, other degrees last. */
+/* Finds peaks of memory over the limit or within a few per cent of it, from the logs of a dry run, else predicted from
+ * the settings; and memory that is reserved but not used. None of it is time, so no gain is reported, but a run over
+ * its limit cannot work, so this finding comes first. The remedies are the measures that `evenkeel memory` predicts,
+ * one after the other until the job fits: switches and other lists first, other degrees last. */
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
@@ -12,7 +12,7 @@
 #include "evenkeel/memory.h"
 
 static const double near_limit = 0.97;         /* of it */
-static const double least_fragmentation = 0.2; /* of what is reserved */
+static const double least_fragmentation = 0.2; /* of the reserved memory */
 static const double least_fragment_mb = 1024;
 
 typedef struct peak {
@@ -122,7 +122,7 @@ static void report_measures(const ek__diagnose *d, const ek_mitigation *list, in
                               last->step_change < 0 ? "shorter" : "longer");
 }
 
-/* Layers and recomputation spread anew: the shortest step of all measures that touch nothing else. */
+/* Layers and recomputation distributed again: the shortest step of all measures that change nothing else. */
 static void report_plan(const ek__diagnose *d, ek_bottleneck *b)
 {
     const ek__pipeline *p = &d->pipeline;
@@ -173,7 +173,7 @@ static ek_status add_peak(ek__diagnose *d, const peak *p, double limit, ek_error
                        .topic = EK_TOPIC_MEMORY,
                        .basis = EK_BASIS_SIMULATED,
                        .cost_seconds = NAN,
-                       .gain_seconds = over ? INFINITY : NAN, /* first, and told as not known: diagnose.c */
+                       .gain_seconds = over ? INFINITY : NAN, /* first, and reported as not known: diagnose.c */
                        .rests_on = p->file ? "the peak of the dry run's log; what measures save is predicted from the "
                                              "settings"
                                            : "the peak predicted from the settings"};

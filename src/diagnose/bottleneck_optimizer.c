@@ -1,5 +1,4 @@
-/* The optimizer's update takes long: predicted, since a trace has no name for it. What would make it smaller is among
- * the remedies. */
+/* Finds a long update by the optimizer: predicted, since a trace has no name for it. The remedies are in remedies.c. */
 #include "diagnose/predicted.h"
 
 ek_status ek__bottleneck_optimizer(ek__diagnose *d, ek_error *err)

@@ -1,8 +1,8 @@
-/* Recomputation that memory does not ask for: today's step less that of the least recomputation of the same layers
- * within the memory limit, whose peak is predicted from the settings. Where that brings nothing, its cost is told all
- * the same, with why, and with the measure that makes room for less. Where memory is not known the cost is told and the
- * gain is not. What a graph shows to be recomputed without effect keeps memory that others must make up for; that is
- * told without a gain. Not handled: memory that only the running job knows of. */
+/* Finds recomputation that memory does not require: today's step less that of the least recomputation of the same
+ * layers within the memory limit, with the peak predicted from the settings. Without a gain its cost is still reported,
+ * with the reason, and with the measure that makes room for less. Where memory is not known the cost is reported
+ * without a gain. Recomputation without effect in a graph keeps memory that others must compensate; that is reported
+ * without a gain. Not handled: memory that is known only at run time. */
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
@@ -90,7 +90,7 @@ static ek_status add_with_plan(ek__diagnose *d, double cost_ns, int rank, ek_err
 
 /* ---- recomputation that memory needs ---- */
 
-/* Why the layers as they are cannot recompute less. */
+/* The reason why today's layers cannot recompute less. */
 static const char *why_needed(const ek__diagnose *d)
 {
     const ek__pipeline *p = &d->pipeline;
@@ -106,8 +106,8 @@ static const char *why_needed(const ek__diagnose *d)
                            fmin(p->today_ms, p->kept_layers_ms), p->kept_peak_mb);
 }
 
-/* Share of the step that is won since the measure lets recompute less: not more than the measure and that win together,
- * nor than what comes on top of the measure alone, which is no matter of recomputation. */
+/* Share of the step gained by less recomputation after the measure: at most the gain of both together, and at most its
+ * excess over the gain of the measure by itself, which has nothing to do with recomputation. */
 static double relief_of(const ek_mitigation *m)
 {
     double without = isnan(m->step_change) ? 0 : m->step_change;
@@ -135,7 +135,7 @@ static ek_status find_relief(const ek__diagnose *d, ek_mitigation *best, ek_erro
     return status;
 }
 
-/* What recomputation costs where the layers cannot do with less, and the measure that makes room. */
+/* Report the cost of recomputation where the layers need all of it, and the measure that makes room. */
 static ek_status add_needed(ek__diagnose *d, double cost_ns, int rank, ek_error *err)
 {
     const ek__pipeline *p = &d->pipeline;
@@ -238,7 +238,7 @@ static bool is_without_effect(const ek_ir_finding *f)
     return strcmp(f->check, "recompute-not-in-effect") == 0 || strcmp(f->check, "recompute-blocked-by-reshape") == 0;
 }
 
-/* What is asked for and not in effect. */
+/* Recomputation that is set but not in effect. */
 static ek_status look_at_graphs(ek__diagnose *d, ek_error *err)
 {
     ek_status status = EK_OK;

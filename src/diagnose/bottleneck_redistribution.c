@@ -1,9 +1,9 @@
-/* Redistribution: collectives that the framework puts between two operators whose strategies do not fit. A graph says
- * which they are, a trace what they take: of the exposed collectives of the same operation within layers, the share of
- * the bytes that the graph shows to be redistribution. With strategies that fit they would not be there, so that share
- * is the gain. Where the trace has no such operation, or there is none, their bytes over a rate stand in
- * (transfer_time.h), as if nothing were computed beside them: the most that can be won. Without a graph they cannot be
- * told from the operators' own communication. */
+/* Finds redistribution: collectives that the framework inserts between two operators with different strategies. A graph
+ * has the collectives, a trace their times: of the exposed collectives of the same operation within layers, the share
+ * of the bytes that the graph shows to be redistribution. With matching strategies they would not exist, so that share
+ * is the gain. Where the trace has no such operation, or there is no trace, their bytes over a rate are used
+ * (transfer_time.h), as if nothing overlapped them: an upper bound of the gain. Without a graph they cannot be
+ * distinguished from the operators' own communication. */
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
@@ -12,7 +12,7 @@
 #include "diagnose/communication.h"
 #include "diagnose/transfer_time.h"
 
-/* What the graph says: its own findings, else the collectives counted. */
+/* Evidence of the graph: its own findings, else the number of collectives. */
 static ek_status show_graph(const ek__diagnose *d, ek_bottleneck *b, ek_error *err)
 {
     const ek_run_input *in = d->input;
@@ -116,7 +116,7 @@ static ek_status time_by_bytes(const ek__diagnose *d, double *ns, ek__rate *rate
     return EK_OK;
 }
 
-/* Communication with nothing beside it, of the rank with most of it: what bytes cost cannot be more. */
+/* Exposed communication of the rank with most of it: an upper bound of the time of the bytes. */
 static double most_exposed(const ek__diagnose *d)
 {
     double most = NAN;

@@ -1,6 +1,6 @@
-/* Operators slower than they should be: executions longer than those of the same operator elsewhere in the trace, and
- * rare ones far above the median of their kind. The gain is the step with all of them at the median. Not seen: an
- * operator that is slow in every execution, for which there is nothing to compare with but its arithmetic. */
+/* Finds slow operators: executions longer than those of the same operator elsewhere in the trace, and rare ones far
+ * above the median of their kind. The gain is the step with all of them at the median. Not seen: an operator that is
+ * slow in every execution, which could only be compared with its arithmetic. */
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
@@ -12,7 +12,7 @@
 static const ek_trace_outlier *slow_of(const ek_trace_rank *rank, int *n)
 {
     const ek_trace_operators *ops = &rank->operators;
-    bool events = rank->has_device_events; /* a table's rows tell no surroundings: those of a kind are compared */
+    bool events = rank->has_device_events; /* a table's rows have no surroundings: those of a kind are compared */
     *n = events ? ops->n_slow : ops->n_outliers;
     return events ? ops->slow : ops->outlier;
 }

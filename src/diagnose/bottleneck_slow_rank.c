@@ -1,6 +1,6 @@
-/* One rank slower than the others of its stage: its computing less the median of the stage's, beyond what the others
- * differ by. The gain is the step with that rank as fast as the median; who waited for it no longer does. Not compared:
- * ranks of different stages, which the balance is for, and stages with a single rank. */
+/* Finds a rank slower than the others of its stage: its computing less the median of the stage's, beyond the spread of
+ * the others. The gain is the step with that rank as fast as the median, without the waits for it. Not compared: ranks
+ * of different stages, which the load balance covers, and stages with a single rank. */
 #include <math.h>
 #include <stdlib.h>
 
@@ -36,7 +36,7 @@ static void compare_stage(const ek_trace_run *run, int stage, double *value, slo
     size_t n = peers_of(run, stage, value);
     if (n < 2)
         return;
-    /* With two ranks the faster one is what the other should be. */
+    /* With two ranks the faster one is the reference. */
     double median = n == 2 ? fmin(value[0], value[1]) : ek__median(value, n);
     for (size_t i = 0; i < n; i++)
         value[i] = fabs(value[i] - median);

@@ -1,14 +1,14 @@
-/* Steps that take far longer than the run's median, from the training log: checkpoints, evaluation, collections of
- * garbage, a disturbed machine. What they take beyond the median, spread over all steps that count, is lost; a trace of
- * a few steps cannot show it. A step is slow from 1.1 medians on: below that lie the usual variations, of which nothing
- * is won. Told too: whether the slow steps come at a fixed distance, as what a setting asks for does. */
+/* Finds steps that take far longer than the run's median, from the training log: checkpoints, evaluation, collections
+ * of garbage, a disturbed machine. The loss is their time beyond the median, spread over all counted steps; a trace of
+ * a few steps cannot show it. A step is slow from 1.1 medians on: usual variations are below that, without a possible
+ * gain. It also reports whether the slow steps come at a fixed distance, as with a periodic setting. */
 #include <math.h>
 
 #include "base/error.h"
 #include "diagnose/bottleneck.h"
 
 static const double slow_from = 1.1; /* medians */
-enum { FEWEST_STEPS = 10 };          /* below that a median says little */
+enum { FEWEST_STEPS = 10 };          /* fewer give no useful median */
 
 typedef struct slow_steps {
     int n, every; /* every: steps between two of them; 0: not the same */

@@ -1,6 +1,6 @@
-/* Findings of the trace's own rules that no bottleneck names. The bottlenecks need events, layers or a plan; the rules
- * of the comparison of ranks (src/trace/compare/compare_findings.c) also read tables. A rule's finding is taken over,
- * with its figure and its sentence, when the bottlenecks about the same time cost less than half of it. The gain is
+/* Adds findings of the trace's own rules that no bottleneck has. The bottlenecks need events, layers or a plan; the
+ * rules of the comparison of ranks (src/trace/compare/compare_findings.c) also read tables. A rule's finding is taken
+ * over, with its figure and its sentence, when the bottlenecks for the same time cost less than half of it. The gain is
  * that of the rule where it is a bound, and not known otherwise. Exposed communication is that of all kinds together.
  */
 #include <math.h>
@@ -99,7 +99,7 @@ static double named_seconds(const ek_diagnosis *out, const rule *r)
     return sum;
 }
 
-/* What a rule's finding and exposed communication have in common; `gain` NAN where it is not known. */
+/* Common parts of a rule's finding and exposed communication; `gain` NAN where it is not known. */
 static ek_bottleneck bottleneck_of(const ek__diagnose *d, const rule *r, double cost_ns, double gain_ns,
                                    const char *advice)
 {
@@ -167,7 +167,7 @@ static ek_status add_exposed(ek__diagnose *d, ek_error *err)
     return status ? status : ek__bottleneck_add(d, &b, err);
 }
 
-/* The bound assumes stages that can be made equal. A search with the layers' measured times knows better. */
+/* The bound assumes stages that can be made equal. A search with the layers' measured times is more exact. */
 static bool is_searched(const ek__diagnose *d, const rule *r)
 {
     return r->topic == EK_TOPIC_BALANCE && d->pipeline.there && d->pipeline.measured && d->pipeline.best.layers;
@@ -197,7 +197,7 @@ static ek_status look_for(ek__diagnose *d, const rule *r, ek_error *err)
 
 /* ---- memory ---- */
 
-/* Findings about memory have no time: what they cost a step is not known. */
+/* Findings about memory have no time: their cost in a step is not known. */
 static ek_status add_memory(ek__diagnose *d, ek_error *err)
 {
     static const char *const title[][2] = {

@@ -1,8 +1,8 @@
-/* Collectives by what they are for. A trace names the operation and the group but not the purpose; where in the step
- * they lie tells: exchanges of tokens are all-to-all; reductions that only begin when most of the step is over, or are
- * fewer than layers would have, are of gradients; gathers that are over before its middle are of weights; what goes on
- * over the whole step belongs to the layers. Not told apart: tensor and context parallelism, and gradients that are
- * reduced in every micro-batch. */
+/* Classifies collectives by purpose. A trace names the operation and the group but not the purpose, which follows from
+ * their position in the step: exchanges of tokens are all-to-all; reductions that only begin when most of the step is
+ * over, or are fewer than layers would have, are of gradients; gathers that are over before its middle are of weights;
+ * collectives over the whole step belong to the layers. Not distinguished: tensor and context parallelism, and
+ * gradients that are reduced in every micro-batch. */
 #include "diagnose/communication.h"
 
 #include <math.h>
@@ -15,7 +15,7 @@
 #include "trace/rank.h"
 
 static const double gradients_from = 0.3, weights_until = 0.6;
-enum { MAX_CLASSES = 256 }; /* of a rank; further groups are not looked at */
+enum { MAX_CLASSES = 256 }; /* of a rank; further groups are not checked */
 
 /* Letters of the name without regard to case, "_" and "-". */
 static bool has_word(const char *name, const char *word)
@@ -50,8 +50,8 @@ static ek_ir_comm_kind kind_of(const ek_trace_collective *c)
     return EK_IR_OTHER_COMM;
 }
 
-/* Tensor parallelism reduces twice in every layer's forward pass and twice in its backward pass: what reduces less
- * often is no matter of the layers, wherever in the step it begins. */
+/* Tensor parallelism reduces twice in every layer's forward pass and twice in its backward pass: a group that reduces
+ * less often does not belong to the layers, wherever in the step it begins. */
 static ek__comm_use use_of(const ek_trace_rank *rank, const ek__comm_class *c)
 {
     bool reduces = c->kind == EK_IR_ALL_REDUCE || c->kind == EK_IR_REDUCE_SCATTER;
@@ -68,7 +68,7 @@ static ek__comm_use use_of(const ek_trace_rank *rank, const ek__comm_class *c)
     return EK__USE_LAYER;
 }
 
-/* What nothing tells from waiting is taken for transfer: the replay's, where other ranks are there. */
+/* Time that cannot be separated from waiting counts as transfer: the replay's, where other ranks are present. */
 static double exposed_transfer(const ek__measured *m, int rank, int collective)
 {
     ek__exposure e = ek__collective_exposure(&m->run->rank[rank].communication.collective[collective]);

@@ -1,7 +1,6 @@
-/* What holds a run back: every bottleneck of the list looks at what was given and adds what it finds; findings are then
- * ranked by what they are predicted to bring. A run that is over its memory limit cannot work, so that stands first;
- * findings whose gain is not known in time stand behind those whose gain is, by their cost. One change at a time: gains
- * of several do not add up. */
+/* Diagnoses a run: every bottleneck of the list checks the given inputs and adds its findings, which are then ranked by
+ * predicted gain. A run over its memory limit cannot work, so that comes first; findings with an unknown gain come
+ * after those with a known one, by their cost. One change at a time: gains of several do not add up. */
 
 #include <math.h>
 #include <stdlib.h>
@@ -65,7 +64,7 @@ static ek_status find_step(ek__diagnose *d, ek_error *err)
 
 /* ---- ranking ---- */
 
-/* A run over its limit cannot work; then what is known to bring time; then by what is lost. */
+/* First a run over its limit, then findings with a known gain, then those with a known loss. */
 static int class_of(const ek_bottleneck *b)
 {
     if (b->gain_seconds == INFINITY)

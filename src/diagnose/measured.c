@@ -1,6 +1,6 @@
-/* The measured step and losses in it. The step is ek_trace_run_step(). A loss is taken out
- * of a replay of all ranks where the replay meets the measured steps; otherwise, where ranks are missing or their
- * clocks do not fit, it counts in full on the rank that loses most, which is then the most that can be won. */
+/* Computes the measured step and the gain of removing losses from it. The step is ek_trace_run_step(). A loss is
+ * removed in a replay of all ranks where the replay reproduces the measured steps; otherwise, where ranks are missing
+ * or their clocks do not agree, it counts in full on the rank that loses most, as an upper bound of the gain. */
 #include "diagnose/measured.h"
 
 #include <math.h>

@@ -1,5 +1,5 @@
-/* How to get what is missing, in the words of the framework at hand: the settings tell which that is, else who wrote
- * the trace, the log or the graph. Where nothing tells, general words stand instead of a guess. */
+/* Describes how to get missing inputs, in the words of the run's framework: that of the settings, else that of the
+ * trace, the log or the graph. Without any, the description is general. */
 #include "diagnose/bottleneck.h"
 
 typedef enum words { WORDS_GENERAL, WORDS_MINDFORMERS, WORDS_MEGATRON, WORDS_PYTORCH } words;

@@ -1,8 +1,8 @@
-/* The run's pipeline as the simulator sees it. The plan is the training YAML's, or what the trace's layers show: which
- * numbers sit on which stage, and which of them run again before their backward pass. Times are the trace's where it
- * has layers: plans are then simulated with them. Else the balancer looks for plans with times of layers predicted for
- * the device, and what a plan takes is ek_cost_step() of the job with it. Memory is predicted from the YAML. Not made
- * where the trace lacks a stage, numbers its layers in a way that is no plan, or nothing tells times. */
+/* Makes the run's pipeline as input of the simulator. The plan is the training YAML's, or follows from the trace's
+ * layers: their numbers on each stage, and those that run again before their backward pass. Times are the trace's where
+ * it has layers: plans are then simulated with them. Else the balancer searches plans with times of layers predicted
+ * for the device, and the time of a plan is ek_cost_step() of the job with it. Memory is predicted from the YAML. Not
+ * made where the trace lacks a stage, its numbers of layers do not form a plan, or times are unknown. */
 #include "diagnose/pipeline.h"
 
 #include <math.h>
@@ -73,10 +73,10 @@ static ek_status solve(const ek__pipeline *p, const ek_layers *layers, const ek_
     return status;
 }
 
-/* ---- within memory as it is predicted ---- */
+/* ---- within predicted memory ---- */
 
 /* The balancer's model of a layer's memory is a mean; the peak that counts is that of the job with the plan's settings.
- * So each plan is predicted anew, and the limits that the balancer keeps are moved by the difference. */
+ * So each plan is predicted again, and the balancer's limits are moved by the difference. */
 typedef struct within {
     const ek__pipeline *p;
     const ek_layers *layers;
@@ -107,7 +107,7 @@ static double largest(const double *mb, int n)
 }
 
 /* The least recomputation with a plan's layers. */
-/* torchtitan recomputes all layers, none, or as the file has it: no other plan can be told. */
+/* torchtitan recomputes all layers, none, or as the file has it: it cannot express another plan. */
 static bool is_one_mode(const ek_plan *today, const ek_plan *plan)
 {
     int n = plan->n_stages * plan->n_chunks;
@@ -145,14 +145,14 @@ static bool recomputes_any(const ek_plan *plan)
     return false;
 }
 
-/* Megatron and torchtitan have one rule for all chunks; their plans come from add_least() alone. */
+/* Megatron and torchtitan have one rule for all chunks; their plans come only from add_least(). */
 static bool can_be_told(const within *w, const ek_plan *plan)
 {
     const ek_framework framework = w->p->job->framework;
     return (framework != EK_MEGATRON && framework != EK_TORCHTITAN) || !recomputes_any(plan);
 }
 
-/* Move the balancer's limits by what its model is off. @return whether that may bring another plan */
+/* Move the balancer's limits by the error of its model. @return whether that may give another plan */
 static bool move_limits(within *w, const ek_plan *plan, bool fits)
 {
     const double least = 0.005 * w->p->limit_mb;
@@ -176,7 +176,7 @@ static void leave_out_idle(ek_plan *plan)
     }
 }
 
-/* A plan of the balancer, as it is and with the least recomputation of its layers. Takes it. @return whether other
+/* A plan of the balancer, unchanged and with the least recomputation of its layers. Takes it. @return whether other
  * limits may bring another one */
 static ek_status add_solved(within *w, ek_plan *plan, double ms, bool *again)
 {
@@ -200,8 +200,8 @@ static ek_status add_solved(within *w, ek_plan *plan, double ms, bool *again)
 
 enum { MOST_ROUNDS = 3 };
 
-/* Rounds after the first move layers by what the model of memory is off, which is worth its time for today's shape, and
- * elsewhere where nothing fits yet. */
+/* Rounds after the first correct the limits by the error of the memory model, which is worth its time for today's
+ * shape, and for others where nothing fits yet. */
 static ek_status balance_within(within *w, const ek_diagnose_options *options)
 {
     const ek__edit_oracle today = ek__pipeline_today(w->p);
@@ -266,7 +266,7 @@ ek_status ek__pipeline_balance(const ek__pipeline *p, const ek_layers *layers, c
     return status;
 }
 
-/* ---- recomputation as it is ---- */
+/* ---- today's recomputation ---- */
 
 static ek_status copy_layers(const ek_layers *from, ek_layers *to, ek_error *err)
 {
@@ -359,7 +359,7 @@ static int compare_ints(const void *a, const void *b)
     return (*(const int *)a > *(const int *)b) - (*(const int *)a < *(const int *)b);
 }
 
-/* Numbers of a rank's layers in order; how often they begin anew is its chunks. @return their count, -1 without numbers
+/* Numbers of a rank's layers in order; the number of restarts gives its chunks. @return their count, -1 without numbers
  */
 static int sorted_numbers(const ek_trace_rank *rank, int *number, int *n_runs)
 {
@@ -569,7 +569,7 @@ static void add_micro_batches(const ek_trace_run *run, ek__pipeline *p)
     p->n_accumulation = 1;
 }
 
-/* What a measured plan must be: kinds that are used are modelled. */
+/* A measured plan must be valid: kinds that are used are modelled. */
 static void model_used_kinds(ek__pipeline *p)
 {
     ek_chunk_mix mix = mix_of(&p->plan);
@@ -597,7 +597,7 @@ static bool same_layers(const ek_plan *a, const ek_plan *b)
     return memcmp(a->layers, b->layers, (size_t)a->n_stages * (size_t)a->n_chunks * sizeof *a->layers) == 0;
 }
 
-/* A plan that is free to move layers may leave them, and may be what was found without moving any. */
+/* A plan that may move layers may also keep them, and may equal the one found without moving any. */
 static ek_status share(const ek_plan *today, ek__planned *kept, ek__planned *best, ek_error *err)
 {
     ek__planned *from = best, *to = kept;
@@ -730,8 +730,8 @@ static const char *emitter_of(ek_framework framework)
     return "megatron";
 }
 
-/* Comments say what a plan rests on; here that stands elsewhere. Nor is recomputation told where the plan leaves it
- * alone: its lists are then empty, which must not read as a change. */
+/* Comments with the basis of a plan are left out, since the diagnosis has it elsewhere. So is recomputation where the
+ * plan does not change it: its lists are then empty, which must not look like a change. */
 static void keep_settings(char *text, bool recomputation)
 {
     char *to = text;
@@ -754,7 +754,7 @@ static void keep_settings(char *text, bool recomputation)
     *to = '\0';
 }
 
-/* The offsets alone, where an emitter cannot write the plan. */
+/* Only the offsets, where an emitter cannot write the plan. */
 static char *plain_settings(const ek_plan *plan, struct ek__pool *pool)
 {
     char *text = ek__pool_format(pool, "layers of the stages:");
@@ -764,7 +764,7 @@ static char *plain_settings(const ek_plan *plan, struct ek__pool *pool)
     return text;
 }
 
-/* Does the file name patterns of a kind? A list of counts would stand for others. */
+/* Does the file name patterns of a kind? A list of counts would mean other patterns. */
 static bool names_patterns(const ek_job *job, ek_pattern_kind kind)
 {
     for (int i = 0; job && i < job->n_patterns; i++)
@@ -842,8 +842,8 @@ static bool recomputes_experts(const ek_job *job)
     return false;
 }
 
-/* Arguments of Megatron that must go where the plan recomputes less than the file, or otherwise: experts' own switch
- * stands apart from the rest and does not go with whole layers. */
+/* Arguments of Megatron that must go where the plan recomputes less than the file, or otherwise: experts have a
+ * separate switch, which cannot be combined with whole layers. */
 static void add_left_out(const ek__pipeline *p, const ek_plan *plan, FILE *out)
 {
     bool experts = recomputes_experts(p->job);
@@ -854,7 +854,7 @@ static void add_left_out(const ek__pipeline *p, const ek_plan *plan, FILE *out)
         fputs("without --moe-layer-recompute\n", out);
 }
 
-/* Where micro-batches are no key of their own, their number follows from the global batch. */
+/* Where micro-batches have no separate key, their number follows from the global batch. */
 static void add_global_batch(const ek__pipeline *p, const ek__edit_oracle *wish, ek_framework framework, FILE *out)
 {
     bool counts = framework == EK_MINDFORMERS || framework == EK_MINDFORMERS_MCORE;

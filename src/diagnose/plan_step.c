@@ -1,4 +1,4 @@
-/* How long a step is with a plan. With layers measured in a trace: simulated with their times. Else ek_cost_step() of
+/* Computes the step time of a plan. With layers measured in a trace: simulated with their times. Else ek_cost_step() of
  * the job with the plan, the figure that every command has of a job. */
 #include "diagnose/plan_step.h"
 

@@ -1,5 +1,6 @@
-/* Parts of the predicted step: each remedy of a large part is put into a copy of the job, the copy is checked, its
- * memory and its step are predicted, and the remedy with the shortest step that fits is told. One change at a time. */
+/* Finds large parts of the predicted step: each remedy of a large part is applied to a copy of the job, the copy is
+ * checked, its memory and its step are predicted, and the remedy with the shortest step that fits is reported. One
+ * change at a time. */
 #include "diagnose/predicted.h"
 
 #include <math.h>
@@ -7,7 +8,7 @@
 #include "base/error.h"
 #include "evenkeel/memory.h"
 
-/* Of a step, from which a part is told even where nothing is known to help. */
+/* Of a step, from which a part is reported even without a remedy. */
 static const double large = 0.1;
 
 typedef struct trial {
@@ -24,7 +25,7 @@ static ek_status unless_refused(ek_status status, const ek_error *why, ek_error 
     return status == EK_ERR_INPUT ? EK_OK : status;
 }
 
-/* A job that fits stays one that fits; one that does not must not grow. */
+/* A job that fits must still fit; one that does not must not grow. */
 static ek_status fits(const ek__diagnose *d, const ek_job *job, double *peak_mb, bool *fine, ek_error *err)
 {
     static const ek_memory_options options = {.without_top = true};

@@ -1,7 +1,7 @@
-/* What could make a part of a step smaller, one function each: it changes a copy of the job, or says that there is
- * nothing to change; what follows from that and the settings that make it are found by job/settings.h, so that a change
- * which the framework has no word for is none. A new one is such a function and a line in the table. Degrees and layers
- * are not among them: `evenkeel memory --measures` compares those. */
+/* Lists changes that make a part of a step smaller, one function each: it changes a copy of the job, or returns that
+ * there is nothing to change; job/settings.h derives the other members and the settings of the change, so that a change
+ * without a setting of the framework is skipped. A new one is such a function and a line in the table. Degrees and
+ * layers are not among them: `evenkeel memory --measures` compares those. */
 #include "cost/collective.h"
 #include "diagnose/predicted.h"
 #include "job/megatron_run.h"
@@ -19,7 +19,7 @@ static int group_of(const ek_job *job)
 
 /* ---- data parallel ---- */
 
-/* Buckets are what gradients are cut into once they overlap. */
+/* Gradients are cut into buckets once they overlap. */
 static void overlap_gradients(ek_job *job)
 {
     job->run.overlap_gradients = true;
@@ -57,7 +57,7 @@ static bool change_sum_once(ek_job *job, const ek_device *device)
     return true;
 }
 
-/* Of MindFormers' models whose layers may gather again for the backward pass. */
+/* Of MindFormers' models with layers that may gather again for the backward pass. */
 static bool change_gather_once(ek_job *job, const ek_device *device)
 {
     (void)device;

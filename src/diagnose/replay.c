@@ -1,10 +1,10 @@
-/* Replay of measured steps. A rank's step is a row of its own time and of collectives; a collective ends when the last
- * of its ranks has come and the transfer is over, which is the shortest duration that any of them saw; the part of it
- * with nothing computed beside it lies at its end and holds the rank up. Run forward with some of the ranks' own time
- * taken out, that gives the step as it would have been. Collectives are the same on several ranks by group, name and
- * how many of that name came before in the step; transfers between stages by group and by ending together. Not
- * handled: own time that would only now become the longest, since it was hidden beside something else; clocks of
- * hosts that lie further apart than transfers do, which leave transfers unpaired and their waits as they were. */
+/* Replays measured steps. A rank's step is a sequence of its own time and of collectives; a collective ends when the
+ * last of its ranks has arrived and the transfer is over, which is the shortest duration that any of them saw; its
+ * exposed part is at its end and delays the rank. Running it forward without some of the ranks' own time gives the step
+ * without the loss. Collectives are matched across ranks by group, name and number of earlier ones of that name in the
+ * step; transfers between stages by group and by ending together. Not handled: own time that would only now become the
+ * longest, since it was hidden by other work; clocks of hosts that differ by more than transfers do: transfers stay
+ * unpaired and their waits unchanged. */
 #include "diagnose/replay.h"
 
 #include <math.h>
@@ -22,13 +22,13 @@ static const double waited = 1.5;
 
 /* One collective on one rank in one step. */
 typedef struct side {
-    const char *group, *name; /* "" without a group; p2p: the part of the name behind the operation */
+    const char *group, *name; /* "" without a group; p2p: the part of the name after the operation */
     int64_t start, end, exposed;
     int rank, index, step, nth;
     int event;
     signed char direction; /* 0: a collective, 1 send, 2 receive, 3 both */
     bool waits;            /* its end is that of the event, not its own */
-    int after;             /* index of the side whose end let it begin; -1: the rank's own work did */
+    int after;             /* index of the side after whose end it began; -1: after the rank's own work */
 } side;
 
 typedef struct event {
@@ -37,7 +37,7 @@ typedef struct event {
     double transfer;
 } event;
 
-/* What happens on a rank, in order of its time. */
+/* Events on a rank, in order of its time. */
 typedef struct point {
     int64_t at, from; /* from: where it begins to hold the rank up; for an issue the same */
     int side;
@@ -235,7 +235,8 @@ static int by_end(const void *a, const void *b)
     return x->rank != y->rank ? x->rank - y->rank : x->index - y->index;
 }
 
-/* Kineto's names say what a collective is, not which: without a group they may be of different ranks' groups. */
+/* Kineto's names have the operation of a collective but do not identify it: without a group they may be of different
+ * ranks' groups. */
 static bool told_apart(const side *s)
 {
     return s->group[0] != '\0';
@@ -278,16 +279,16 @@ static bool face(const side *x, const side *y)
            (x->direction != y->direction || x->direction == 3);
 }
 
-/* How far apart two sides may lie in the order of ends. */
+/* The largest distance of two sides in the order of ends. */
 enum { NEAR = 64 };
 
 static double mismatch(const side *x, const side *y)
 {
     bool same_name = strcmp(x->name, y->name) == 0;
-    return fabs((double)(x->end - y->end)) + (same_name ? 0 : 1e12); /* whoever has the same name goes first */
+    return fabs((double)(x->end - y->end)) + (same_name ? 0 : 1e12); /* sides with the same name go first */
 }
 
-/* Those of one name whose receive began after the send was over. */
+/* Those of one name with a receive that began after the end of the send. */
 static void join_by_name(ek__replay *p)
 {
     for (size_t i = 0; i < p->n_sides; i++) {
@@ -327,8 +328,8 @@ static joined join_by_end(ek__replay *p, side *const *list, size_t n)
     return out;
 }
 
-/* By their ends. Where most of those that end together have the same name, names are believed instead: a transfer whose
- * receiver came late ends with others that are not its own. */
+/* By their ends. Where most of those that end together have the same name, names are used instead: a transfer with a
+ * late receiver ends together with others. */
 static ek_status join_transfers(ek__replay *p, ek_error *err)
 {
     side **list = ek__alloc(p->n_sides, sizeof *list);
@@ -363,8 +364,8 @@ static int by_size(const void *a, const void *b)
     return (*x > *y) - (*x < *y);
 }
 
-/* Sends of one step and group, which lie together: none waited that took about as long as their shortest tenth. Their
- * own transfer does not tell: a receiver that came in its middle saw the rest of it only. */
+/* Sends of one step and group, which lie together: those about as long as their shortest tenth did not wait. Their own
+ * transfer does not show it: a receiver that came in its middle saw only the rest of it. */
 static void free_quick_sends(ek__replay *p, size_t first, size_t last, int64_t *time)
 {
     size_t n = 0;
@@ -400,8 +401,8 @@ static ek_status free_sends(ek__replay *p, ek_error *err)
     return EK_OK;
 }
 
-/* A side that ended before the last one came did not wait for it. A send that took no longer than the transfer did not
- * either, so nothing says that it would: many are buffered. */
+/* A side that ended before the last one arrived did not wait for it. A send that took no longer than the transfer did
+ * not either, and may never wait: many are buffered. */
 static ek_status make_events(ek__replay *p, ek_error *err)
 {
     int64_t *last = ek__alloc(p->n_events, sizeof *last);
@@ -436,8 +437,8 @@ static int by_rank_and_start(const void *a, const void *b)
     return order ? order : x->index - y->index;
 }
 
-/* Collectives of a group run one behind the other. One that begins as the one before it ends, which had waited for a
- * late rank, began then for that reason and not for the rank's own work. */
+/* Collectives of a group run one after the other. One that begins at the end of the previous one, which had waited for
+ * a late rank, was delayed by that and not by the rank's own work. */
 static ek_status chain_collectives(ek__replay *p, ek_error *err)
 {
     side **list = ek__alloc(p->n_sides, sizeof *list);
@@ -547,8 +548,8 @@ static void work_until(const replaying *x, int rank, int64_t to)
     r->clock += (own - less) * (c && c->faster ? 1 - c->faster[rank] : 1);
 }
 
-/* All sides of a collective have come. One that only waited for the collective before it came when that ended, which
- * may now be earlier than the rank's own work says. */
+/* All sides of a collective have arrived. A side that only waited for the previous collective arrived when that ended,
+ * which may now be earlier than by the rank's own work. */
 static double latest_arrival(const replaying *x, const event *e)
 {
     double latest = -INFINITY;
@@ -566,7 +567,7 @@ static double latest_arrival(const replaying *x, const event *e)
     return latest;
 }
 
-/* @return false when others have to come first */
+/* @return false when others must be processed first */
 static bool pass_point(const replaying *x, int rank, const point *at)
 {
     const side *s = &x->p->side[at->side];
@@ -614,7 +615,7 @@ static void reset_events(const replaying *x, const window *w)
         }
 }
 
-/* @return the step's time, NAN when ranks wait for one another for ever */
+/* @return the step's time, NAN when ranks wait for one another forever */
 static double replay_one(const replaying *x, int step)
 {
     const ek__replay *p = x->p;

@@ -1,7 +1,7 @@
-/* The rate at which collectives move bytes: of the links in the trace those that moved most; else of the trace's
- * collectives whose bytes are known, all together; else the device's links. A graph names groups otherwise than a trace
- * does, so the rate is that of the run and not of the group. Waits for late ranks are in the second, which is why links
- * go before. Copies within a device are no links. */
+/* Computes the rate at which collectives move bytes: that of the links in the trace that moved most; else that of all
+ * the trace's collectives with known bytes; else that of the device's links. A graph and a trace name groups
+ * differently, so the rate is that of the run and not of the group. The second includes waits for late ranks, so links
+ * come first. Copies within a device are not links. */
 #include "diagnose/transfer_time.h"
 
 #include <math.h>
@@ -22,7 +22,7 @@ static const ek_trace_run_transport *busiest(const ek_trace_run *run)
     return best;
 }
 
-/* Bytes of the message over its time, of all collectives that tell their bytes. */
+/* Bytes of the message over its time, of all collectives with known bytes. */
 static double of_collectives(const ek_trace_run *run)
 {
     double bytes = 0, ns = 0;
