@@ -84,7 +84,7 @@ void ek_link_log_clear(ek_link_log *log);
 typedef enum ek_fit_state {
     EK_FIT_DETERMINED,
     EK_FIT_AT_BOUND,  /**< the data push it out of its range: it compensates for another error */
-    EK_FIT_WIDE,      /**< the data narrow it by less than a fifth */
+    EK_FIT_WIDE,      /**< the data reduce its error by less than a fifth */
     EK_FIT_NO_EFFECT, /**< no run depends on it */
 } ek_fit_state;
 enum { EK_N_FIT_STATES = 4 };
@@ -104,7 +104,7 @@ typedef struct ek_calibrated_run {
     char file[256];
     int line;
     double measured;      /**< seconds of a step, as are: */
-    double before, after; /**< predicted with the start and with the result; NAN: cannot be */
+    double before, after; /**< predicted with the start and with the result; NAN: not possible */
     double left_out;      /**< predicted without the run, NAN: it was not fitted */
     double group_out;     /**< predicted without its group */
     double weight;        /**< in the fit, below 1 for one that is off */
@@ -119,7 +119,7 @@ typedef struct ek_calibration_error {
     double bias; /**< mean of predicted / measured - 1 */
 } ek_calibration_error;
 
-/** A collective of a tier as link tests say. */
+/** A collective of a tier by link tests. */
 typedef struct ek_calibrated_link {
     int tier;
     ek_collective what;
@@ -189,7 +189,7 @@ typedef struct ek_calibration {
     ek_calibrated_run *run; /**< [n_runs] */
     int n_groups;           /**< of the runs that are fitted */
     int n_used, n_held;
-    int n_left; /**< neither fitted nor held back */
+    int n_left; /**< neither fitted nor held out */
     ek_calibration_error before, fit, leave_one_out, leave_group_out;
     ek_calibration_error held_before, held;
     double noise; /**< standard deviation of a run's logarithm, the constants being known */

@@ -131,7 +131,7 @@ typedef struct ek_tier {
     double latency_us;                 /**< of a step of a ring, of a message */
     double share[EK_N_COLLECTIVES];    /**< of the rate that large messages reach */
     double start_us[EK_N_COLLECTIVES]; /**< of a collective, added to its steps */
-    double half_bytes;                 /**< message with which half of it is reached; 0: every */
+    double half_bytes;                 /**< message size at which half of it is reached; 0: every size */
     double contention;                 /**< share of the rate that is lost with every doubling of the units of the
                                             tier below that are joined, 0..1 */
     double apart_gbs; /**< highest rate of a rank's ring with several ranks in a unit of the first tier that are not
@@ -172,7 +172,7 @@ typedef struct ek_device {
     double overlap_share;    /**< share of the hideable communication that computing hides, 0..1 */
     double optimizer_share;  /**< of the memory's rate */
     double optimizer_us;     /**< of a step */
-    double permute_share;    /**< of the memory's rate that putting tokens in the experts' order and back reaches; 0: as
+    double permute_share;    /**< share of the memory's rate when tokens are put into the experts' order and back; 0: as
                                   other operators */
     double jitter;           /**< share of a step that is lost with every doubling of the devices */
     double input_gbs;        /**< of each device's input pipeline; 0: never waited for */
@@ -181,12 +181,12 @@ typedef struct ek_device {
     double error;             /**< standard error of the logarithm of a step; 0: not known. error_basis has its kind */
     double fp8_fine_share;    /**< rate of 8-bit products with a scale for each row or block, relative to those with one
                                    scale a tensor */
-    double sustained_share;   /**< of the peak that products reach in the course of a step at most, where clocks sink
-                                   under the load and a kernel timed by itself is faster; 1: no such limit.
-                                   Of products of a class that `kernels` has; a curve fitted to steps has it inside */
+    double sustained_share;   /**< highest share of the peak that products reach during a step, where clocks fall under
+                                 load and a kernel timed in isolation is faster; 1: no such limit.   Of products of a
+                                 class   that `kernels` has; a curve fitted to steps has it inside */
     double overlap_tensor;    /**< share of the hideable tensor parallel communication that products hide, 0..1 */
-    double compiled_traffic;  /**< of the bytes that memory-bound operators move, those that are left where a compiler
-                                   fuses them, 0..1 */
+    double compiled_traffic;  /**< share of the bytes of memory-bound operators that remains after fusion by a compiler,
+                                   0..1 */
     double host_gbs; /**< 10^9 B/s of a device's link to its host and of its part of the host's memory, the rate of
                           updating states there; 0: not known, 20 is used */
     double optimizer_error;    /**< standard error of the logarithm of optimizer_share; 0: not known */
@@ -217,7 +217,7 @@ ek_status ek_device_read(const char *path, const ek_listener *listener, ek_devic
 ek_status ek_device_parse(const char *name, const char *text, size_t size, const ek_listener *listener, ek_device *out,
                           ek_error *err);
 /**
- * A shipped device by name, or one of a file where no device is called so.
+ * A shipped device by name, or one of a file where no device has that name.
  *
  * @param owns  out: it is of a file, and ek_device_clear() frees its tables
  * @return EK_OK; EK_ERR_INPUT with all names where there is no such file either; as ek_device_read(). O(file size).
@@ -276,9 +276,9 @@ typedef struct ek_kernel_fit {
 
 /**
  * Fit the curves of a device to measured kernels: least squares on logarithms of times by Levenberg-Marquardt, with a
- * ridge towards the curve that was there and physical bounds. Sets curve[kind] for every kind with rows: share,
- * memory_share, launch_us, half_k, basis (fitted) and error (the standard error left). Given tiles are kept. The table
- * is not added to the device.
+ * ridge towards the previous curve and physical bounds. Sets curve[kind] for every kind with rows: share, memory_share,
+ * launch_us, half_k, basis (fitted) and error (the standard error left). Given tiles are kept. The table is not added
+ * to the device.
  *
  * @param fit  [EK_N_KERNEL_KINDS], may be NULL
  * @return EK_OK, EK_ERR_INPUT where the device has no peak for a row's type, EK_ERR_MEMORY. O(iterations x rows).

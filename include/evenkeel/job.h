@@ -38,7 +38,7 @@ typedef enum ek_framework {
 enum { EK_N_FRAMEWORKS = 5 };
 extern const char *const *const ek_framework_name;
 
-/** Names that a model's operators go by in recompute patterns. */
+/** Naming schemes of a model's operators in recompute patterns. */
 typedef enum ek_family {
     EK_FAMILY_LLAMA, /**< attention_norm, attention.wq, feed_forward.w1 (also Qwen, Mixtral, DeepSeek, TeleChat here) */
     EK_FAMILY_GLM,   /**< input_layernorm, self_attention.query_key_value, mlp.dense_h_to_4h */
@@ -48,7 +48,7 @@ typedef enum ek_family {
 /** How context parallelism treats keys and values. */
 typedef enum ek_context_algorithm {
     EK_CONTEXT_GATHER,  /**< all gathered on every rank (colossalai_cp) */
-    EK_CONTEXT_RING,    /**< passed on, each rank keeps its own */
+    EK_CONTEXT_RING,    /**< passed round a ring, each rank stores its own */
     EK_CONTEXT_ULYSSES, /**< heads instead of tokens are split inside the attention */
 } ek_context_algorithm;
 
@@ -72,10 +72,10 @@ typedef struct ek_job_model {
     bool qk_norm;    /**< a norm on queries and keys of each head */
     bool tied;       /**< the head uses the embedding table */
     bool flash_attention;
-    bool mask_compressed; /**< the causal mask is a constant of 2048 x 2048 */
-    bool mask_given;      /**< each micro-batch brings its own, S x S bytes a sequence: no constant */
-    bool no_mask;         /**< the attention takes none: ring attention of MindFormers up to 1.5 */
-    bool position_table;  /**< learned positions, as GPT has; else rotary */
+    bool mask_compressed;                     /**< the causal mask is a constant of 2048 x 2048 */
+    bool mask_given;                          /**< each micro-batch has its own, S x S bytes a sequence: no constant */
+    bool no_mask;                             /**< the attention takes none: ring attention of MindFormers up to 1.5 */
+    bool position_table;                      /**< learned positions, as GPT has; else rotary */
     double hidden_dropout, attention_dropout; /**< > 0: masks are kept, a byte an element */
     /* Multi-head latent attention (DeepSeek); kv_lora_rank 0: not that. */
     int q_lora_rank;                      /**< 0: queries come from one matrix */
@@ -136,11 +136,12 @@ typedef struct ek_job_states {
                               from; 0: none, each gradient is reduced separately */
     bool gathered_ends;  /**< weights of the embedding and the head stay gathered for the step */
     /* Limits of DeepSpeed's stages 2 and 3 in elements instead of layers; 0 elsewhere. */
-    double bucket_elements; /**< gradients wait in a buffer of so many until they are reduced, however few there are */
-    int n_buckets;          /**< such buffers: two where one is reduced while the other fills */
-    double reuse_elements;  /**< a gathered weight stays where it is used again within so many */
+    double
+        bucket_elements;   /**< gradients wait in a buffer of this size until they are reduced, even if there are few */
+    int n_buckets;         /**< such buffers: two where one is reduced while the other fills */
+    double reuse_elements; /**< a gathered weight stays where it is used again within this many */
     double prefetch_elements; /**< gathered before they are needed, */
-    double live_elements;     /**< as long as no more than so many are gathered in all */
+    double live_elements;     /**< as long as at most this many are gathered in total */
 } ek_job_states;
 
 /** Number formats of matrix products that differ from the compute type. */
@@ -154,7 +155,7 @@ typedef enum ek_fp8 {
 enum { EK_N_FP8 = 5 };
 extern const char *const *const ek_fp8_name; /**< none, delayed, tensorwise, rowwise, blockwise */
 
-/** How kernels get onto the device. */
+/** How kernels are launched on the device. */
 typedef enum ek_launch {
     EK_LAUNCH_EAGER,    /**< one by one from Python */
     EK_LAUNCH_COMPILED, /**< fused by a compiler, fewer of them (torch.compile) */
@@ -203,7 +204,7 @@ typedef struct ek_job_run {
     bool layer_buckets;       /**< a bucket is a layer, regardless of bucket_bytes (FSDP) */
     bool first_stage_buckets; /**< only the first chunk of the first stage has buckets, all others reduce at once
                                    (Megatron's DistributedDataParallel) */
-    bool owned_tensors;       /**< shared optimizer states are dealt out by whole tensors: gradients are all-reduced
+    bool owned_tensors;       /**< shared optimizer states are distributed by whole tensors: gradients are all-reduced
                                    whole, and each owner broadcasts its weights after the update (InternEvo,
                                    ZeroRedundancyOptimizer) */
     ek_attention_kernels attention;
@@ -342,7 +343,7 @@ typedef struct ek_job {
     bool no_layout; /**< the file has no place for degrees, batches and a plan, which are the overrides' or 1: a
                          config.json */
     int seq_line, seq_column; /**< position of the sequence length in the file; 0: none */
-    uint64_t digest;          /**< of the file's bytes as they were read; 0: the job is of no file */
+    uint64_t digest;          /**< of the file's bytes as they were read; 0: the job has no file */
 } ek_job;
 
 /** Settings of the command line that replace the file's; 0: none. */
@@ -368,7 +369,7 @@ ek_job_overrides ek_job_overrides_none(void);
  * then spread evenly, settings for all layers are kept, and the listener is warned about the dropped ones.
  *
  * @param overrides  may be NULL
- * @param listener   warned about keys the framework ignores, settings that do nothing, and contradictions
+ * @param listener   warned about keys the framework ignores, settings without effect, and contradictions
  * @return EK_OK; EK_ERR_INPUT with the place and the key; EK_ERR_SYSTEM, EK_ERR_MEMORY. O(file size + stages x chunks).
  */
 ek_status ek_job_read(const char *path, const ek_job_overrides *overrides, const ek_listener *listener, ek_job *out,
@@ -380,7 +381,7 @@ ek_status ek_job_parse(const char *name, const char *text, size_t size, const ek
 
 /** The required part of a job, for files that need not be complete. */
 typedef enum ek_job_part {
-    EK_JOB_DEGREES, /**< parallel: data, tensor, context and expert ranks, stages (0 where a YAML does not say) */
+    EK_JOB_DEGREES, /**< parallel: data, tensor, context and expert ranks, stages (0 where a YAML does not have it) */
     EK_JOB_SIZES,   /**< stages, chunks, the layers in all, micro-batches, pieces, the schedule */
     EK_JOB_PLAN,    /**< the same with the layers and the recomputation of every chunk: job.plan */
     EK_JOB_SHAPES,  /**< inputs of the memory of a piece of a sequence: widths of the model, batch, sequence
@@ -424,7 +425,7 @@ typedef struct ek_job_change {
  * select_recompute gets the plan's list, so does every one of select_comm_recompute, and the framework's usual patterns
  * are used where there are none. Predictions for this job are those of the file with these settings.
  *
- * @return EK_OK; EK_ERR_INPUT where the framework would not run it; EK_ERR_MEMORY. O(stages x chunks x patterns).
+ * @return EK_OK; EK_ERR_INPUT where the framework does not run it; EK_ERR_MEMORY. O(stages x chunks x patterns).
  */
 ek_status ek_job_with(const ek_job *job, const ek_job_change *change, ek_job *out, ek_error *err);
 

@@ -105,7 +105,7 @@ void ek_layout_options_init(ek_layout_options *options);
 /** Why a layout is not among the plans. */
 typedef enum ek_layout_fate {
     EK_FATE_PLAN,     /**< it is */
-    EK_FATE_ILLEGAL,  /**< the framework would not run it */
+    EK_FATE_ILLEGAL,  /**< the framework does not run it */
     EK_FATE_MEMORY,   /**< does not fit with any recomputation: its least peak is above the limit */
     EK_FATE_BOUND,    /**< its bound is above the k-th best step */
     EK_FATE_BALANCED, /**< balanced, and longer than the k-th best */

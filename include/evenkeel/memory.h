@@ -73,7 +73,7 @@ typedef struct ek_memory {
     int n_stages;
     ek_memory_stage *stage; /**< [n_stages] */
     int64_t limit;          /**< bytes; 0: none is known */
-    bool ended_early;       /**< options.over() said so: some actual peaks are 0, and fits is false */
+    bool ended_early;       /**< options.over() ended it: some actual peaks are 0, and fits is false */
     bool fits;              /**< every actual peak within the limit; true without a limit */
     int64_t margin;         /**< limit minus the largest actual peak; EK_MEMORY_UNKNOWN without a limit */
     int fullest;            /**< stage of the largest actual peak */
@@ -82,7 +82,7 @@ typedef struct ek_memory {
 } ek_memory;
 
 typedef struct ek_memory_options {
-    bool without_allocation;    /**< only the used peak: actual_peak is 0, and the limit is held against the used one */
+    bool without_allocation;    /**< only the used peak: actual_peak is 0, and the limit applies to the used one */
     bool without_top;           /**< no list of tensors, for searches */
     const int64_t *actual_peak; /**< [n_stages] from a prediction of the same job: nothing is placed. NULL */
     bool (*over)(void *user);   /**< called while allocations are replayed, every few microseconds; true ends them:
@@ -123,7 +123,7 @@ enum { EK_MAX_ASSUMPTIONS = 32 };
  * @param out     [EK_MAX_ASSUMPTIONS], of which the first n are written
  * @param n       out: how many change the verdict; 0 without a limit. In the order of the rules, for each the
  *                alternatives nearest to its value first
- * @return as ek_memory_predict(). Cost: that for each alternative of the assumed rules that changes anything, some ten.
+ * @return as ek_memory_predict(). Cost: that for each effective alternative of the assumed rules, about ten.
  */
 ek_status ek_memory_assumptions(const ek_job *job, const ek_memory *memory,
                                 ek_memory_assumption out[EK_MAX_ASSUMPTIONS], int *n, ek_error *err);
@@ -212,8 +212,8 @@ ek_status ek_memory_mitigations(const ek_job *job, const struct ek_device *devic
 
 /**
  * Measures one after the other until the job fits, cheap ones first: switches and other lists or splits (effort 0 and
- * 1) before the others, in order of effort; of those that make it fit the one with the shortest step, while none does
- * the one that saves most, a tenth of what is missing at least. Measures that turn out unnecessary are removed again.
+ * 1) before the others, in order of effort; of those that make it fit the one with the shortest step; while none does,
+ * the one that saves most, at least a tenth of the excess. Measures that turn out unnecessary are removed again.
  *
  * @param out  [EK_MAX_MEASURES] in the order they are taken. after_mb is with all before it too, saved_mb from the one
  *             before, step_change over today
@@ -228,7 +228,7 @@ ek_status ek_memory_measures_to_fit(const ek_job *job, const struct ek_device *d
 /* ---- the least recomputation ---- */
 
 /**
- * The shortest backward passes that memory admits with the layers where they are: for each stage, of two kinds of
+ * The shortest backward passes that memory admits with the layers in place: for each stage, of two kinds of
  * recomputation at a time (the first k layers of one, the others of the other kind) the least k with which
  * ek_memory_predict() of the job with that plan (ek_job_with()) is within the limit, by bisection; of all pairs the one
  * with the shortest time. The optimum of the relaxed problem (one memory limit, one number of layers) has two kinds. A
@@ -249,7 +249,7 @@ ek_status ek_memory_least_recompute(const ek_job *job, const ek_job_change *chan
  * Largest actual peak of every stage of a job with a plan's settings.
  *
  * @param change   with a plan
- * @param peak_mb  [n_stages] of that plan, MB; INFINITY throughout where the framework would not run it
+ * @param peak_mb  [n_stages] of that plan, MB; INFINITY throughout where the framework does not run it
  * @return EK_OK, EK_ERR_MEMORY. Cost: ek_memory_predict().
  */
 ek_status ek_memory_peaks_with(const ek_job *job, const ek_job_change *change, double *peak_mb, ek_error *err);
@@ -281,14 +281,14 @@ typedef struct ek_memory_fit_result {
 } ek_memory_fit_result;
 
 /**
- * Fit the few knobs that cannot be derived to measured peaks of some stages, by regularised least squares towards the
- * uncalibrated model, so that two peaks do not make four knobs run wild. The number of fitted constants follows from
- * the leave-one-out error of the peaks.
+ * Fit the few constants that cannot be derived to measured peaks of some stages, by regularised least squares towards
+ * the uncalibrated model, so that two peaks cannot determine four constants freely. The number of fitted constants
+ * follows from the leave-one-out error of the peaks.
  *
  * @param peaks   [n_peaks], 1 or more
  * @param actual  the peaks are with fragments
- * @return EK_OK; EK_ERR_INPUT for no peaks, a stage the job has not, a peak that is not positive; EK_ERR_MEMORY. Cost:
- *         at most 17 ek_memory_predict(), without allocation unless `actual`.
+ * @return EK_OK; EK_ERR_INPUT for no peaks, a stage that the job does not have, a peak that is not positive;
+ *         EK_ERR_MEMORY. Cost: at most 17 ek_memory_predict(), without allocation unless `actual`.
  */
 ek_status ek_memory_calibrate(const ek_job *job, const ek_memory_peak *peaks, int n_peaks, bool actual,
                               ek_memory_fit_result *out, ek_error *err);

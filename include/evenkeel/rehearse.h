@@ -21,7 +21,7 @@
 
 EK_BEGIN_DECLS
 
-/** When a send lets its stage go on. */
+/** When a stage continues after a send. */
 typedef enum ek_rehearse_send {
     EK_SEND_NONBLOCKING, /**< at once: receives are posted ahead */
     EK_SEND_RENDEZVOUS,  /**< when the receiver has reached its receive, which it posts when the block needs it */
@@ -62,7 +62,7 @@ typedef struct ek_rehearse_edge {
 /** The actions of every stage. Blocks of stage s are block[first[s] .. first[s + 1]) in running order. */
 typedef struct ek_rehearsal {
     int n_stages, n_chunks, n_micro_batches;
-    int n_processes; /**< stages are shared out in equal rows: stage s is process s / (n_stages / n_processes)'s */
+    int n_processes; /**< stages are distributed in equal rows: stage s is process s / (n_stages / n_processes)'s */
     int largest_tag;
     size_t bytes; /**< of each message */
     size_t n_blocks, n_messages;
@@ -81,7 +81,7 @@ typedef struct ek_rehearsal {
  * @param timeline     of ek_simulate() or ek_uniform_simulate()
  * @param unit         seconds of a time of 1, above 0
  * @param bytes        of each message
- * @param n_processes  that the stages are shared out to
+ * @param n_processes  of the stages
  * @param out          ek_rehearsal_clear() frees it; untouched on failure
  * @return EK_OK; EK_ERR_INPUT where the processes do not fit the stages, or tags would not fit an int; EK_ERR_MEMORY.
  *         O(blocks).
@@ -140,11 +140,11 @@ void ek_rehearse_wait_text(const ek_rehearsal *rehearsal, const ek_rehearse_wait
 /** A block as words, "the forward of micro-batch 3, chunk 0". */
 void ek_rehearse_block_text(const ek_rehearse_block *block, char *text, size_t size);
 
-/** How a rehearsal would go. */
+/** A simulated rehearsal. */
 typedef struct ek_rehearse_play {
     bool completes;
     double step;             /**< seconds: end of the last block. Of one that does not complete: of those that ran */
-    double *start, *end;     /**< [n_blocks] seconds; NAN where it does not get there */
+    double *start, *end;     /**< [n_blocks] seconds; NAN where it is not reached */
     int n_cycle;             /**< 0 when it completes */
     ek_rehearse_wait *cycle; /**< [n_cycle] as ek_rehearsal_cycle() */
 } ek_rehearse_play;
@@ -173,7 +173,7 @@ void ek_rehearse_play_clear(ek_rehearse_play *play);
  * @param content  [bytes]
  */
 void ek_rehearse_fill(const ek_rehearse_message *message, int step, void *content, size_t bytes);
-/** The first byte that is not as ek_rehearse_fill() makes it; `bytes` where all are. O(bytes). */
+/** The first byte that differs from ek_rehearse_fill()'s; `bytes` without one. O(bytes). */
 size_t ek_rehearse_check(const ek_rehearse_message *message, int step, const void *content, size_t bytes);
 
 /** A repeated matrix product of fixed size: the work of EK_COMPUTE_GEMM. */
@@ -190,7 +190,7 @@ double ek_rehearse_product_flops(void);
 /** Times of a block of a rehearsal, in seconds since its step began, on one clock. */
 typedef struct ek_rehearse_record {
     double ready;   /**< its stage had ended the previous block, with its send where the stage waits for that */
-    double arrived; /**< its message was there; `ready` without one */
+    double arrived; /**< its message had arrived; `ready` without one */
     double start, end;
     double sent; /**< the receiver had its message, with EK_SEND_RENDEZVOUS; else `end` */
 } ek_rehearse_record;
@@ -229,11 +229,11 @@ struct ek_rehearse_result {
     double *step;     /**< [n_steps] seconds, measured */
     int shown;        /**< the step with the median time, the lower one of two; the next members describe it */
     double best;      /**< shortest step */
-    double simulated; /**< seconds of `evenkeel simulate` with the transfers that the options say; of a swapped order:
+    double simulated; /**< seconds of `evenkeel simulate` with the transfers of the options; of a swapped order:
                            of the right one */
     double predicted; /**< of ek_rehearsal_play() with the transfers of the shown step, and its way of sending */
     double bubble, predicted_bubble;       /**< 1 - busy / (stages x step) */
-    double late;                           /**< mean of the time that blocks ended after their time was over, seconds */
+    double late;                           /**< mean delay of the blocks' ends after their time, seconds */
     double shortest;                       /**< shortest block that takes any time, seconds */
     ek_rehearse_stage *stage;              /**< [n_stages] */
     ek_rehearse_transfers *edge;           /**< [n_edges] */

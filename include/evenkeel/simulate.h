@@ -139,8 +139,8 @@ typedef struct ek_stage_time {
     double forward;
     double backward;  /**< without the next members: only of the inputs where the backward is split */
     double weight;    /**< gradient of the weights, where the backward is split */
-    double recompute; /**< done again in the backward */
-    double transfer;  /**< sending and receiving while nothing is computed: blocking transfers */
+    double recompute; /**< repeated in the backward */
+    double transfer;  /**< sending and receiving without computing: blocking transfers */
     double idle;      /**< the bubble of the stage */
 } ek_stage_time;
 
@@ -160,7 +160,7 @@ typedef struct ek_timeline {
     double *busy;       /**< [n_stages] share of the step the stage computes, 0..1 */
     size_t n_path;
     size_t *path; /**< [n_path] blocks of the critical path in order of time, each begun by the end of the one
-                       before or by its transfer; one of those that are as long */
+                       before or by its transfer; one of the longest */
     ek_stage_time *path_time; /**< [n_stages] the path's times on a stage, without idle time; they sum to step_time;
                                    transfer: before a block, from the end of the one before */
 } ek_timeline;
@@ -196,9 +196,9 @@ typedef struct ek_wait {
     ptrdiff_t freed_by;   /**< block of the same stage that frees this block's activations at its end: of F its B, of B
                                its W where the backward is split; EK_NO_BLOCK without activations */
     double transfer_time; /**< of the message from `source`; 0 on one stage */
-    double receive_time;  /**< that its stage receives just before it, and nothing else: blocking transfers */
-    double send_time;     /**< that its stage sends just after it, and nothing else: likewise */
-    double idle_time;     /**< that its stage has nothing to do before it (and before its receive_time) */
+    double receive_time;  /**< that its stage only receives just before it: blocking transfers */
+    double send_time;     /**< that its stage only sends just after it: likewise */
+    double idle_time;     /**< that its stage is idle before it (and before its receive_time) */
 } ek_wait;
 
 /**

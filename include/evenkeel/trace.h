@@ -67,11 +67,12 @@ typedef struct ek_trace_category {
 typedef struct ek_trace_counts {
     int64_t n_items;       /**< objects in the event array */
     int64_t by_phase[128]; /**< by the letter of "ph" */
-    int64_t n_odd;         /**< events left out: no or unusable name, time, duration; halves, too */
-    int64_t n_unmatched;   /**< of those: begins and ends ("ph" B, E) without their other half */
-    int64_t n_negative;    /**< complete events with a negative duration, which is taken as 0 */
-    int64_t n_doubled;     /**< events of the device that occur twice with the same begin and end; they count once */
-    int rank, world_size;  /**< from the file itself ("distributedInfo"); EK_TRACE_NO_RANK, 0 */
+    int64_t
+        n_odd; /**< events left out: no or unusable name, time, duration, and begins or ends without the other half */
+    int64_t n_unmatched;  /**< of those: begins and ends ("ph" B, E) without their other half */
+    int64_t n_negative;   /**< complete events with a negative duration, which is taken as 0 */
+    int64_t n_doubled;    /**< events of the device that occur twice with the same begin and end; they count once */
+    int rank, world_size; /**< from the file itself ("distributedInfo"); EK_TRACE_NO_RANK, 0 */
     int n_processes, n_categories;
     ek_trace_process *process;   /**< [n_processes], by first appearance */
     ek_trace_category *category; /**< [n_categories], by name */
@@ -119,7 +120,7 @@ typedef struct ek_trace_step {
     const char *name; /**< "50"; "" when the trace has no step marks */
     bool warm_up;     /**< left out of means, layers and findings */
     bool from_table;  /**< figures of a CSV, not from events */
-    bool average;     /**< no step, but the producer's average over all it profiled; warm_up too, so in no mean */
+    bool average; /**< no step, but the producer's average over its whole profile; also marked warm_up, so in no mean */
     int64_t host_start, host_step; /**< start and duration of the host's step mark */
     int64_t start, end;            /**< device window, nanoseconds of the trace's clock */
     const char
@@ -572,9 +573,9 @@ typedef enum ek_block_role {
 /** "other", "forward", ..., for each role. */
 extern const char *const *const ek_block_role_name;
 
-/** An allocation of device memory, there in [start, end). */
+/** An allocation of device memory, alive in [start, end). */
 typedef struct ek_trace_block {
-    int64_t start, end; /**< EK_TRACE_UNKNOWN: there before the record began; there when it ended */
+    int64_t start, end; /**< EK_TRACE_UNKNOWN: alive before the record began; alive when it ended */
     int64_t bytes;      /**< requested */
     int64_t address;    /**< EK_TRACE_UNKNOWN: none */
     int64_t place;      /**< of its address, in bytes above the lowest one, without the room that no segment ever had */
@@ -593,8 +594,8 @@ typedef struct ek_trace_block_site {
     const char *name; /**< "model/attention.py:120 forward"; of tables the operator */
     ek_block_role role;
     int64_t n, bytes;
-    int64_t n_live, live_bytes;               /**< of those: there at the peak */
-    int64_t n_never_freed, never_freed_bytes; /**< allocated after the record began, and there when it ended */
+    int64_t n_live, live_bytes;               /**< of those: alive at the peak */
+    int64_t n_never_freed, never_freed_bytes; /**< allocated after the record began, and alive when it ended */
 } ek_trace_block_site;
 
 /** The allocator's memory at one time. */
@@ -624,11 +625,11 @@ typedef struct ek_trace_block_map {
     ek_trace_block_site *site;            /**< [n_sites], by live_bytes, then bytes, largest first */
     const char **stack;                   /**< [n_stacks]: a line for every frame, innermost first */
     ek_trace_memory_point *point;         /**< [n_points]: live bytes and segments over time, thinned; component 0 */
-    ek_trace_block *largest;              /**< [n_largest]: there at the peak, largest first */
-    int64_t role_bytes[EK_N_BLOCK_ROLES]; /**< there at the peak, by role */
+    ek_trace_block *largest;              /**< [n_largest]: alive at the peak, largest first */
+    int64_t role_bytes[EK_N_BLOCK_ROLES]; /**< alive at the peak, by role */
     int64_t height;                       /**< bytes of all places; 0 without addresses */
     int64_t n_before, before_bytes;       /**< blocks from before the record */
-    int64_t n_never_freed, never_freed_bytes; /**< allocated after it began, and there when it ended */
+    int64_t n_never_freed, never_freed_bytes; /**< allocated after it began, and alive when it ended */
     int64_t reserved_peak_bytes;              /**< EK_TRACE_UNKNOWN without addresses */
     int64_t rounding_bytes;   /**< at the end: added by the allocator to the requested bytes; likewise */
     int64_t n_contradictions; /**< events that do not fit the ones before */
@@ -828,7 +829,7 @@ typedef struct ek_trace_matrix_cell {
 /** A part of a cell's sum: of one step, kind of operation and transport. */
 typedef struct ek_trace_matrix_part {
     int cell;                                 /**< index of cell[] */
-    const char *step, *operation, *transport; /**< "" where the file does not say */
+    const char *step, *operation, *transport; /**< "" where the file does not have it */
     double size_mb, time_ms;
 } ek_trace_matrix_part;
 
@@ -856,7 +857,7 @@ typedef struct ek_trace_finding {
     const char *text; /**< one sentence with its figures */
     const char *advice;
     double share;    /**< of the step; NAN */
-    int64_t gain_ns; /**< at most this can be won per step; EK_TRACE_UNKNOWN */
+    int64_t gain_ns; /**< upper bound of the gain per step; EK_TRACE_UNKNOWN */
     int at;          /**< index in ek_trace_run.rank, also of ranks that have no number; -1: of the run */
 } ek_trace_finding;
 
@@ -921,7 +922,7 @@ typedef struct ek_trace_run {
     int n_waits;
     ek_trace_wait *wait; /**< [n_waits]: pairs of ranks, most waiting first */
     ek_trace_path path;
-    ek_trace_finding *finding; /**< [n_findings], most to win first */
+    ek_trace_finding *finding; /**< [n_findings], by gain, largest first */
     ek_compute *compute;       /**< of ek_compute_make(); NULL: not made */
     const char *database;      /**< the first of them by path; NULL */
     struct ek__pool *pool;
@@ -943,8 +944,8 @@ typedef struct ek_trace_options {
     bool sapp_compatible;
     bool measure;            /**< keep operators with their shapes, messages of collectives and launches */
     double host_bound_share; /**< 0: 0.10 */
-    int stages;              /**< ranks are split into that many stages in order; 0: as the files say */
-    /** Called now and then, from any thread but never from two at once; NULL without. */
+    int stages;              /**< ranks are split into that many stages in order; 0: as in the files */
+    /** Called from time to time, from any thread but never from two at once; NULL without. */
     void (*progress)(void *user, double share, const char *what);
     void *user;
     const ek_interrupt *interrupt; /**< may be NULL */
@@ -963,15 +964,15 @@ typedef struct ek_trace_options {
  * warning have the place where they end.
  *
  * @param path  [n_paths]
- * @return EK_OK; EK_ERR_INPUT when nothing of a trace is in them; EK_ERR_SYSTEM; EK_ERR_MEMORY. The result does not
- *         depend on the order of the paths or the number of threads. O(bytes), memory O(events kept); thread-safe.
- *         With options->team process 0 gets the result, the others EK_OK and a run without ranks.
+ * @return EK_OK; EK_ERR_INPUT when they contain no trace; EK_ERR_SYSTEM; EK_ERR_MEMORY. The result does not depend on
+ *         the order of the paths or the number of threads. O(bytes), memory O(events kept); thread-safe. With
+ *         options->team process 0 gets the result, the others EK_OK and a run without ranks.
  */
 ek_status ek_trace_run_read(const char *const *path, int n_paths, const ek_trace_options *options,
                             const ek_listener *listener, ek_trace_run *out, ek_error *err);
 /**
  * Write the ranks of a run that was read with options->ranks_only as a partial result (docs/formats.md), which
- * ek_trace_run_read() takes as it takes a profile: in any order, from as many files as there are.
+ * ek_trace_run_read() reads like a profile: in any order, from any number of files.
  * @param options  those that it was read with
  * @return EK_OK, EK_ERR_SYSTEM, EK_ERR_MEMORY. O(bytes of the ranks); some KB for each.
  */
