@@ -1,4 +1,4 @@
-// Events that a server has (docs/view-json.md, "What the server answers"). A picture takes what tiles have, coarser ones
+// Events that a server has (docs/view-json.md, "Answers of the server"). A picture takes what tiles have, coarser ones
 // until better came; what a frame lacks is asked for in one request for all its rows, then a screen on each side, then
 // the whole at its coarsest. Requests that nobody waits for any more are ended. Times are whole nanoseconds here.
 
