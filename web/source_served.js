@@ -1,4 +1,4 @@
-// Events of a server (docs/view-json.md, "What the server answers"). A picture uses the boxes in tiles, coarser ones
+// Events of a server (docs/view-json.md, "Answers of the server"). A picture uses the boxes in tiles, coarser ones
 // until better ones have come; missing ones of a frame are requested in one request for all its rows, then a screen on
 // each side, then the complete range at its coarsest. Requests that are not needed any more are cancelled. Times are
 // whole nanoseconds here.
