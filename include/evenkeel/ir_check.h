@@ -37,7 +37,7 @@ typedef struct ek_ir_recompute {
     const char
         *setting;   /**< pattern for select_recompute that takes the block away: "feed_forward\.w1\.reshape"; NULL */
     bool by_design; /**< of a cell that is recomputed whole: its output, kept on purpose, or what backward has no need
-                       of */
+                       of; also what backward has no need of, with the name of a request that is in effect */
 } ek_ir_recompute;
 
 /** Kinds of communication. */
