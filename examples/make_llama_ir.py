@@ -17,6 +17,7 @@ in this file knows which settings work. The forms of nodes, types, scopes and at
 graphs; AllGather and ReduceScatter, which no published fragment has, follow AllReduce.
 """
 import argparse
+import itertools
 import re
 import sys
 
@@ -43,8 +44,8 @@ class Tuple:
         self.parts = list(parts)
 
     def text(self):
-        kinds = [f"Tensor[{p.dtype}]" for p in self.parts]
-        name = f"{kinds[0]}*{len(kinds)}" if len(set(kinds)) == 1 else ", ".join(kinds)
+        runs = [(kind, len(list(group))) for kind, group in itertools.groupby(p.dtype for p in self.parts)]
+        name = ",".join(f"Tensor[{kind}]" + (f"*{n}" if n > 1 or len(runs) == 1 else "") for kind, n in runs)
         shapes = ", ".join(dims(p.shape) for p in self.parts)
         return f"<Tuple[{name}], TupleShape({shapes}), elements_use_flags={{[const vector]{{{ones(self.parts)}}}}}>"
 
@@ -90,16 +91,24 @@ def numbers(values):
 
 
 class Parameter:
-    def __init__(self, number, name, tensor, default):
+    """Of the whole graph, or a formal one of a subgraph."""
+
+    def __init__(self, number, name, type_, default):
         self.name = f"%para{number}_{name}"
-        self.type, self.default = tensor, default
+        self.type, self.default = type_, default
+
+
+MONAD = Literal("UMonad[U]", "<UMonad, NoShape>")
+FUNCTION = Plain("<Func, NoShape>")
+# Operators that are printed without PrimFunc_.
+PLAIN = {"Load", "MakeTuple", "TupleGetItem", "Depend", "AllGather", "ReduceScatter", "AllReduce", "Partial", "Switch"}
 
 
 class Node:
-    def __init__(self, primitive, operands, type_, cell, instance, path="", strategy=None, source=None, attributes=""):
+    def __init__(self, primitive, operands, type_, cell, instance, path="", cut=None, source=None, attributes=""):
         self.primitive, self.operands, self.type = primitive, operands, type_
         self.cell, self.instance, self.path = cell, instance, path
-        self.strategy, self.source, self.attributes = strategy, source, attributes
+        self.cut, self.source, self.attributes = cut, source, attributes
         self.backward_of = None  # of a backward node: the forward node it belongs to
         self.unique = 0
         self.asks = False
@@ -161,32 +170,30 @@ class Graph:
     def forward(self, primitive, operands, type_, module, instance, path, cut=None, source=None, **more):
         """An operator of a layer: path is its name for select_recompute. cut has the number of dimensions of each operand
         in a strategy, negative where the operand has no dimension of data."""
-        strategy = None
-        if cut:
-            strategy = dims(dims(([self.o.data] if n > 0 else [1]) + [1] * (abs(n) - 1)) for n in cut)
-        return self.add(primitive, operands, type_, module, instance, path=path, strategy=strategy,
+        return self.add(primitive, operands, type_, module, instance, path=path, cut=cut,
                         source=SOURCES.get(source or instance), **more)
 
-    def gathered(self, name, shape, cell):
-        """A weight of the optimizer's share and the AllGather that makes it whole."""
-        n = self.o.data
-        if not self.o.parallel_optimizer or len(shape) < 2 or shape[0] % n:
-            return self.parameter(name, self.o.dtype, shape), None
-        weight = self.parameter(name, self.o.dtype, (shape[0] // n,) + tuple(shape[1:]))
-        ranks = ", ".join(str(r) for r in range(n))
-        joined = "-".join(str(r) for r in range(n))
-        attributes = (f'comm_reuse: Bool(1), group: "{n}-5004544844489628105", fusion: I64(0), rank_size: I64({n}), '
-                      f'rank_list: ({ranks}), group_ranks: "{joined}", index: I64(0), no_eliminate: Bool(1)')
-        node = self.add("AllGather", [weight], Tensor(self.o.dtype, shape), cell, f"parallel_optimizer_allgather_{name}",
-                        attributes=attributes)
-        return weight, node
+    def load(self, weight, cell):
+        return self.add("Load", [weight, MONAD], Tensor(weight.type.dtype, weight.type.shape), cell, "")
 
     def take(self, name, shape, cell):
-        weight, node = self.gathered(name, shape, cell)
-        whole = node or weight
-        self.gradients[whole] = []
-        self.weight_gradients.append((weight, whole, shape))
+        """A weight: its Load, and where the optimizer's ranks share it the AllGather that makes it whole."""
+        n = self.o.data
+        shared = self.o.parallel_optimizer and n > 1 and shape[0] % n == 0
+        weight = self.parameter(name, self.o.dtype, (shape[0] // n,) + tuple(shape[1:]) if shared else shape)
+        whole = self.load(weight, cell)
+        if shared:
+            whole = self.add("AllGather", [whole], Tensor(self.o.dtype, shape), cell,
+                             f"parallel_optimizer_allgather_{name}", attributes=self.group("fusion: I64(0)"))
+        self.weight_gradients.append((weight, whole, shared))
         return whole
+
+    def group(self, more):
+        """Attributes of a communication among the data parallel ranks."""
+        n = self.o.data
+        ranks, joined = ", ".join(str(r) for r in range(n)), "-".join(str(r) for r in range(n))
+        return (f'comm_reuse: Bool(1), group: "{n}-5004544844489628105", {more}, rank_size: I64({n}), '
+                f'rank_list: ({ranks}), group_ranks: "{joined}", index: I64(0), no_eliminate: Bool(1)')
 
     # ---- cells ----
 
@@ -194,9 +201,9 @@ class Graph:
         """RmsNorm in float32, and back."""
         shape = x.type.shape
         up = self.forward("Cast", [x, integer(43)], Tensor("Float32", shape), module, "cast", path + ".cast", [len(shape)])
-        weight = self.parameter(self.weight_name(path, "weight"), "Float32", shape[-1:])
-        self.gradients[weight] = []
-        self.weight_gradients.append((weight, weight, shape[-1:]))
+        parameter = self.parameter(self.weight_name(path, "weight"), "Float32", shape[-1:])
+        weight = self.load(parameter, module)
+        self.weight_gradients.append((parameter, weight, False))
         both = Tuple([Tensor("Float32", shape), Tensor("Float32", shape[:-1] + (1,))])
         norm = self.forward("RmsNorm", [up, weight, Literal("F32(1e-05)", "<Float32, NoShape>")], both, module, "norm",
                             path + ".norm", [len(shape), -1])
@@ -321,7 +328,7 @@ class Graph:
     # ---- backward ----
 
     def send(self, operand, value):
-        if isinstance(operand, Node) or operand in self.gradients:
+        if isinstance(operand, Node):
             self.gradients.setdefault(operand, []).append(value)
 
     def total(self, node):
@@ -445,7 +452,7 @@ class Graph:
             for operand in node.operands:
                 users.setdefault(operand, []).append(node)
             in_layer = "layers-CellList" in node.cell and not node.is_backward
-            if in_layer and node.path and node.primitive not in ("MakeTuple", "TupleGetItem", "AllGather"):
+            if in_layer and node.path and node.primitive not in ("MakeTuple", "TupleGetItem"):
                 node.asks = asks(node.path)
         for node in self.nodes:
             if node.primitive == "TupleGetItem" and not node.is_backward and node.operands[0].asks:
@@ -492,7 +499,7 @@ class Graph:
                 operands[0] = Node("Depend", [operands[0], ready], operands[0].type, "", "")
                 out += [ready, operands[0]]
             copy = Node(original.primitive, operands, original.type, original.cell, original.instance,
-                        strategy=original.strategy, source=original.source)
+                        cut=original.cut, source=original.source)
             copy.copy_of, copy.subgraph, copy.recompute_id = original, original.subgraph, original.recompute_id
             made[original] = copy
             out.append(copy)
@@ -504,76 +511,142 @@ class Graph:
     # ---- the update ----
 
     def finish(self, loss):
-        """Gradients summed over the data parallel ranks; one Adam for each weight."""
-        n = self.o.data
-        ranks, joined = ", ".join(str(r) for r in range(n)), "-".join(str(r) for r in range(n))
-        results = [loss]
-        for weight, whole, shape in self.weight_gradients:
+        """Gradients summed over the data parallel ranks; the update of each weight, in a graph that is called where no
+        value has overflowed."""
+        sums = []
+        for weight, whole, shared in self.weight_gradients:
             gradient = self.total(whole)
-            sharded = weight is not whole
-            kind = "ReduceScatter" if sharded else "AllReduce"
-            attributes = (f'comm_reuse: Bool(1), group: "{n}-5004544844489628105", fusion: I64(1), op: "sum", '
-                          f'rank_size: I64({n}), rank_list: ({ranks}), group_ranks: "{joined}", index: I64(0), '
-                          'no_eliminate: Bool(1)')
-            name = weight.type.reference
-            owner = gradient.backward_of
-            if n > 1:
-                gradient = self.grad(kind, [gradient], Tensor(gradient.type.dtype, weight.type.shape), owner,
-                                     f"grad_mirror_{name}" if not sharded else f"grad_parallel_optimizer_{name}")
-                gradient.attributes = attributes
-            wide = Tensor("Float32", weight.type.shape)
+            if self.o.data > 1:
+                kind = "ReduceScatter" if shared else "AllReduce"
+                name = f"grad_parallel_optimizer_{weight.type.reference}" if shared else f"grad_mirror_{weight.type.reference}"
+                of = gradient.backward_of
+                gradient = self.grad(kind, [gradient], Tensor(gradient.type.dtype, weight.type.shape), of, name)
+                gradient.attributes = self.group('fusion: I64(1), op: "sum"')
+            sums.append(gradient)
+        self.n_outer = len(self.parameters)
+        fine, overflow = "2_✓_LlamaForCausalLM_construct_902", "3_✗_LlamaForCausalLM_construct_905"
+        states = [[self.parameter(f"{kind}.{w.type.reference}", "Float32", w.type.shape) for kind in ("adam_m", "adam_v")]
+                  for w, _, _ in self.weight_gradients]
+        status = self.parameter("overflow", "Float32", (), weight=False)
+        cond = self.add("Cast", [status, integer(30)], Tensor("Bool", ()), "", "cast")
+        cond.is_backward = True
+        self.subgraphs = [self.update_graph(fine, loss, sums, states), self.skip_graph(overflow, loss)]
+        chosen = [self.partial(fine, [loss] + sums), self.partial(overflow, [loss])]
+        switch = self.add("Switch", [cond] + chosen, FUNCTION, "", "")
+        switch.is_backward = True
+        self.result = self.add(("call", switch, f"[@FuncUnion(@{fine}, @{overflow})]"), [], loss.type, "", "")
+        self.result.is_backward = True
+
+    def partial(self, graph, operands):
+        node = self.add("Partial", [Literal(f"@{graph}", "<Func, NoShape>")] + operands, FUNCTION, "", "",
+                        attributes="side_effect_propagate: I64(1)")
+        node.is_backward = True
+        return node
+
+    def formals(self, types):
+        first = self.n_formals = getattr(self, "n_formals", 0)
+        self.n_formals += len(types)
+        return [Parameter(f"_formal{first + i}", f"Parameter_{900 + first + i}", t, False) for i, t in enumerate(types)]
+
+    def update_graph(self, name, loss, sums, states):
+        formal = self.formals([loss.type] + [g.type for g in sums])
+        main, self.nodes = self.nodes, []
+        cell, done = "optimizer-FP32StateAdamWeightDecay", []
+        for (weight, _, _), gradient, state in zip(self.weight_gradients, formal[1:], states):
             if gradient.type.dtype != "Float32":
-                gradient = self.add("Cast", [gradient, integer(43)], wide, "optimizer-FP32StateAdamWeightDecay", "cast")
-                gradient.is_backward = True
-            m = self.parameter(f"adam_m.{name}", "Float32", weight.type.shape)
-            v = self.parameter(f"adam_v.{name}", "Float32", weight.type.shape)
-            update = self.add("AdamWeightDecay", [weight, m, v, gradient], weight.type,
-                              "optimizer-FP32StateAdamWeightDecay", "adam")
-            update.is_backward = True
-            results.append(update)
-        self.result = self.add("MakeTuple", results, Tuple([Tensor(r.type.dtype, r.type.shape) for r in results]), "", "")
+                gradient = self.add("Cast", [gradient, integer(43)], Tensor("Float32", gradient.type.shape), cell, "cast")
+            done.append(self.add("AdamWeightDecay", [weight] + state + [gradient],
+                                 Tensor(weight.type.dtype, weight.type.shape), cell, "adam"))
+        ready = self.add("MakeTuple", done, Tuple([d.type for d in done]), cell, "")
+        result = self.add("Depend", [formal[0], ready], loss.type, cell, "")
+        for node in self.nodes:
+            node.is_backward = True
+        nodes, self.nodes = self.nodes, main
+        return name, formal, nodes, result
+
+    def skip_graph(self, name, loss):
+        formal = self.formals([loss.type])
+        return name, formal, [], formal[0]
 
     # ---- text ----
 
     def write(self, out):
-        counts, names = {}, {}
-        for i, node in enumerate(self.nodes):
-            names[node] = f"%{i}"
-        entry = "train_one_step.LlamaForCausalLM_construct"
-        total = len(self.parameters)
-        out.write(f"# IR entry: @{entry}\n# Total subgraphs: 1\n\n# Attrs:\ncheck_set_strategy_valid_once_only: 1\n"
-                  f"auto_parallel_finish_pre_action: 1\n\n# Total params: {total}\n# Params:\n")
+        self.counts = {}
+        entry, total = "1_train_one_step_LlamaForCausalLM_construct_1", len(self.parameters)
+        number = total
+        for _, formal, _, _ in self.subgraphs:
+            for p in formal:
+                number += 1
+                p.name = f"%para{number}_" + p.name.split("_", 2)[2]
+        attributes = ("has_shard: 0\nhas_attached: 1\njit_level:\ncheck_set_strategy_valid_once_only: 1\n"
+                      "FLASH_SP_RUN_ONCE_ONLY: 1\npynative_run_in_graph: 0\nless_bn: 0\nauto_parallel_finish_pre_action: 1\n")
+        graphs = [(entry, [], self.nodes, self.result)] + self.subgraphs
+        n = sum(len(nodes) + 1 for _, _, nodes, _ in graphs)
+        out.write(f"# IR entry: @{entry}\n# Total subgraphs: {len(graphs)}\n\n# Attrs:\n{attributes}\n"
+                  f"# Total params: {total}\n# Params:\n")
         for p in self.parameters:
-            out.write(f"{p.name}: {p.type.text()}{' : has_default' if p.default else ''}\n")
-        out.write(f"\nNode counting information:\nTotal number of nodes: {len(self.nodes) + total + 1}\n"
-                  f"Total number of cnodes: {len(self.nodes) + 1}\n\nsubgraph attr:\n"
-                  "check_set_strategy_valid_once_only: 1\nauto_parallel_finish_pre_action: 1\n"
-                  f"subgraph instance: {entry} : 0x55da18f612a0\nsubgraph @{entry}("
-                  + ", ".join(p.name for p in self.parameters) + ") {\n")
-        for i, node in enumerate(self.nodes):
-            self.write_node(out, i, node, names, counts)
-        out.write(f"  Return({names[self.result]})\n      : ({self.result.type.text()})\n"
-                  "      # Fullname with scope: (Default/Return-op0)\n}\n")
+            out.write(f"{p.name}: {p.type.text()} : {'has_default' if p.default else '[]'}\n")
+        out.write(f"\nNode counting information:\nTotal number of nodes: {n + total}\nTotal number of cnodes: {n}\n\n")
+        for i, (name, formal, nodes, result) in enumerate(graphs):
+            if i > 0:
+                out.write("\n\nindirect: 1\n")
+            out.write("subgraph attr:\n" + (attributes if i == 0 else "defer_inline: 0\nundeterminate: 0\n"))
+            out.write(f"subgraph instance: {name} : {0x55da18f612a0 + 0x600 * i:#x}\n")
+            if formal:
+                out.write(f"# Parameters: {len(formal)}, ({', '.join(p.type.text() for p in formal)})\n")
+            out.write("# In file wrapper.py:173~219, 4~20/    def construct(self, *inputs):/\n")
+            out.write(f"subgraph @{name}(" + ", ".join(p.name for p in formal) + ") {\n")
+            names = {node: f"%{k}" for k, node in enumerate(nodes)}
+            for k, node in enumerate(nodes):
+                self.write_node(out, k, node, names)
+            checkpoint = " cnode_attrs: {checkpoint: Bool(1)}" if i == 0 else ""
+            out.write(f"  Return({names.get(result) or result.name}){checkpoint}\n      : ({result.type.text()})\n"
+                      f"      # Fullname with scope: (Default/Return-op{i})\n"
+                      "      # In file wrapper.py:173~219, 4~20/    def construct(self, *inputs):/\n}\n")
 
-    def write_node(self, out, number, node, names, counts):
+    def write_node(self, out, number, node, names):
         operands = [names.get(x) or (x.name if isinstance(x, Parameter) else x.text) for x in node.operands]
+        name, strategy = node.primitive, self.strategy(node)
+        if isinstance(name, tuple):
+            name = names[name[1]] + name[2]
+        elif name not in PLAIN:
+            name = "PrimFunc_" + name
+        words = [node.attributes, f"in_strategy: {strategy}" if strategy else "",
+                 "recompute: Bool(1)" if node.asks and node.primitive != "TupleGetItem" else ""]
+        attributes = ", ".join(w for w in words if w)
         groups = f" {{instance name: {node.instance}}}" if node.instance else ""
-        attributes = node.attributes + (", " if node.attributes and node.asks else "")
-        attributes += "recompute: Bool(1)" if node.asks and node.primitive != "TupleGetItem" else ""
         groups += f" primitive_attrs: {{{attributes}}}" if attributes else ""
         groups += self.cnode_attributes(node)
-        groups += self.primal_attributes(node)
-        groups += f" {{in_strategy: {node.strategy}}}" if node.strategy else ""
+        groups += self.primal_attributes(node, self.origins(node) if strategy and not node.copy_of else [])
+        groups += f" {{in_strategy: {strategy}}}" if strategy else ""
         types = ", ".join(x.type.text() for x in node.operands)
-        k = counts[node.primitive] = counts.get(node.primitive, -1) + 1
+        label = "call" if isinstance(node.primitive, tuple) else node.primitive
+        k = self.counts[label] = self.counts.get(label, -1) + 1
         scope = "Default" + (f"/{node.cell}" if node.cell else "")
         scope = "Gradients/" + scope if node.is_backward and node.backward_of else scope
-        out.write(f"  %{number}(CNode_{20000 + number}) = PrimFunc_{node.primitive}({', '.join(operands)}){groups}\n"
+        out.write(f"  %{number}(CNode_{20000 + number}) = {name}({', '.join(operands)}){groups}\n"
                   f"      : ({types}) -> ({node.type.text()})\n"
-                  f"      # Fullname with scope: ({scope}/{node.primitive}-op{k})\n")
+                  f"      # Fullname with scope: ({scope}/{label}-op{k})\n")
         if node.source and not node.is_backward:
             file, line, column, text = node.source
-            out.write(f"      # In file {file}:{line}, {column}~{column + len(text)}/{' ' * 8}{text}/\n")
+            out.write(f"      # In file {file}:{line - 12}~{line + 4}, 4~12/    def construct(self, x):/\n"
+                      f"      # In file {file}:{line}, {column}~{column + len(text)}/{' ' * 8}{text}/\n")
+
+    def strategy(self, node):
+        if not node.cut:
+            return ""
+        return dims(dims(([self.o.data] if n > 0 else [1]) + [1] * (abs(n) - 1)) for n in node.cut)
+
+    def origins(self, node):
+        """Shapes before slicing."""
+        def origin(shape, n):
+            return dims((shape[0] * (self.o.data if n > 0 else 1),) + tuple(shape[1:])) if shape else "()"
+        tensors = [x for x in node.operands if isinstance(x.type, Tensor)]
+        words = []
+        if isinstance(node.type, Tensor) and node.type.shape:
+            words.append(f"origin_output_shape: {origin(node.type.shape, node.cut[0])}")
+        words.append("origin_input_shapes: " + dims(origin(x.type.shape, n) for x, n in zip(tensors, node.cut)))
+        return words
 
     @staticmethod
     def cnode_attributes(node):
@@ -590,15 +663,17 @@ class Graph:
             words.append("need_cse_after_recompute: Bool(1)")
         if node.target:
             words.append("target_grad: Bool(1)")
+        if not node.copy_of and not node.is_backward and node.unique:
+            words.append("checkpoint: Bool(1)")
         return f" cnode_attrs: {{{', '.join(words)}}}" if words else ""
 
     @staticmethod
-    def primal_attributes(node):
+    def primal_attributes(node, words):
         if node.backward_of:
-            return f' cnode_primal_attrs: {{forward_unique_id: "{node.backward_of.unique}", micro: I64(0)}}'
-        if node.copy_of or not node.unique:
-            return " cnode_primal_attrs: {micro: I64(0)}"
-        return f' cnode_primal_attrs: {{unique_id: "{node.unique}", micro: I64(0)}}'
+            words = [f'forward_unique_id: "{node.backward_of.unique}"'] + words
+        elif node.unique and not node.copy_of:
+            words = [f'unique_id: "{node.unique}"'] + words
+        return f" cnode_primal_attrs: {{{', '.join(words + ['micro: I64(0)'])}}}"
 
 
 def main():
