@@ -315,7 +315,8 @@ typedef struct ek_memory_contradiction {
  * @param job     before calibration
  * @param peaks   [n_peaks] of stages that the job has, each above 0 MB
  * @param actual  the peaks are with fragments
- * @return as ek_memory_predict(). Cost: that for each alternative of the assumed rules, some ten.
+ * @return as ek_memory_predict(). Cost: that without allocation for each alternative of the assumed
+ *         rules, some ten; with it, if `actual`, for those that change one of the peaks.
  */
 ek_status ek_memory_contradicted(const ek_job *job, const ek_memory_peak *peaks, int n_peaks, bool actual,
                                  ek_memory_contradiction *out, ek_error *err);
