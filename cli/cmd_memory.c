@@ -202,6 +202,7 @@ typedef struct found {
     ek_recompute_set_list worth;
     ek_measured_peaks peaks;
     ek_memory_fit_result fit;
+    ek_memory_contradiction contradicted;
     ek_memory_error judged;
     double *predicted_mb;
     ek_memory_calibration calibration;
@@ -292,7 +293,9 @@ static bool calibrate(const command *c, found *f)
     for (int i = 0; i < f->peaks.n; i++)
         if (f->peaks.fitted[i])
             chosen[n++] = f->peaks.peak[i];
-    bool fine = cli_said(&f->spool, ek_memory_calibrate(&f->job, chosen, n, !c->used_peaks, &f->fit, &err), &err);
+    bool fine =
+        cli_said(&f->spool, ek_memory_calibrate(&f->job, chosen, n, !c->used_peaks, &f->fit, &err), &err) &&
+        cli_said(&f->spool, ek_memory_contradicted(&f->job, chosen, n, !c->used_peaks, &f->contradicted, &err), &err);
     free(chosen);
     if (fine) {
         f->job.rules = f->fit.rules;
@@ -325,7 +328,8 @@ static bool judge(const command *c, found *f)
                                              .peak = f->peaks.peak,
                                              .fitted = f->peaks.fitted,
                                              .predicted_mb = f->predicted_mb,
-                                             .judged = n > 0 ? &f->judged : NULL};
+                                             .judged = n > 0 ? &f->judged : NULL,
+                                             .contradicted = f->contradicted.rule ? &f->contradicted : NULL};
     return true;
 }
 

@@ -37,7 +37,8 @@ typedef struct ek_ir_recompute {
     const char
         *setting;   /**< pattern for select_recompute that takes the block away: "feed_forward\.w1\.reshape"; NULL */
     bool by_design; /**< of a cell that is recomputed whole: its output, saved on purpose, or a value that backward does
-                         not need */
+                         not need; also a value that backward does not need, with the name of a request that is in
+                         effect */
 } ek_ir_recompute;
 
 /** Kinds of communication. */

@@ -300,6 +300,28 @@ ek_status ek_memory_calibrate(const ek_job *job, const ek_memory_peak *peaks, in
  */
 ek_memory_error ek_memory_compare(const ek_memory *memory, const ek_memory_peak *peaks, int n_peaks, bool actual);
 
+/** An assumed rule that measured peaks contradict. */
+typedef struct ek_memory_contradiction {
+    const char *rule;          /**< NULL: none */
+    char value[32];            /**< as predicted */
+    char assignment[96];       /**< the alternative, as --rule takes it: "weight_gather=layer" */
+    double error, other_error; /**< mean |predicted / measured - 1| with each */
+} ek_memory_contradiction;
+
+/**
+ * Which assumed rule do measured peaks contradict? Each rule that is assumed is put to each of its alternatives, alone,
+ * without a fit. Reported is the one with the smallest mean error, where that is less than half of the error with the
+ * assumed value and smaller by more than 2 % of the peaks.
+ *
+ * @param job     before calibration
+ * @param peaks   [n_peaks] of stages that the job has, each above 0 MB
+ * @param actual  the peaks are with fragments
+ * @return as ek_memory_predict(). Cost: that without allocation for each alternative of the assumed
+ *         rules, some ten; with it, if `actual`, for those that change one of the peaks.
+ */
+ek_status ek_memory_contradicted(const ek_job *job, const ek_memory_peak *peaks, int n_peaks, bool actual,
+                                 ek_memory_contradiction *out, ek_error *err);
+
 /* ---- layers ---- */
 
 /**

@@ -74,10 +74,11 @@ typedef struct ek_memory_calibration {
     const ek_memory_fit_result *fit;
     bool actual; /**< the peaks are with fragments */
     int n_peaks;
-    const ek_memory_peak *peak;    /**< [n_peaks], fitted ones and others */
-    const bool *fitted;            /**< [n_peaks] */
-    const double *predicted_mb;    /**< [n_peaks] by the calibrated model */
-    const ek_memory_error *judged; /**< on the peaks that were not fitted; NULL: all were */
+    const ek_memory_peak *peak;                  /**< [n_peaks], fitted ones and others */
+    const bool *fitted;                          /**< [n_peaks] */
+    const double *predicted_mb;                  /**< [n_peaks] by the calibrated model */
+    const ek_memory_error *judged;               /**< on the peaks that were not fitted; NULL: all were */
+    const ek_memory_contradiction *contradicted; /**< an assumed rule that the peaks contradict; NULL */
 } ek_memory_calibration;
 
 /** Contents of the report. Pointers are borrowed, and NULL for parts that are not printed. */

@@ -51,6 +51,7 @@ typedef struct ek_layout_fits ek_layout_fits;
 typedef struct ek_memory ek_memory;
 typedef struct ek_memory_assumption ek_memory_assumption;
 typedef struct ek_memory_course ek_memory_course;
+typedef struct ek_memory_contradiction ek_memory_contradiction;
 typedef struct ek_memory_error ek_memory_error;
 typedef struct ek_memory_fit_result ek_memory_fit_result;
 typedef struct ek_memory_peak ek_memory_peak;

@@ -197,6 +197,17 @@ static ek_status look_for(ek__diagnose *d, const rule *r, ek_error *err)
 
 /* ---- memory ---- */
 
+/* The file with a rank's allocations, else its first one; NULL. */
+static const char *memory_file(const ek_trace_rank *rank)
+{
+    static const char *const types[] = {"memory_block", "operator_memory", "memory_record"};
+    for (size_t t = 0; t < sizeof types / sizeof *types; t++)
+        for (int i = 0; i < rank->n_sources; i++)
+            if (strcmp(rank->source[i].type, types[t]) == 0)
+                return rank->source[i].path;
+    return ek__file_of(rank);
+}
+
 /* Findings about memory have no time: their cost in a step is not known. */
 static ek_status add_memory(ek__diagnose *d, ek_error *err)
 {
@@ -225,7 +236,7 @@ static ek_status add_memory(ek__diagnose *d, ek_error *err)
                                .rests_on = "the blocks and figures that the profiler wrote"};
             status = ek__bottleneck_show(&b,
                                          (ek_evidence){ek__pool_format(d->out->pool, "%s", f->text),
-                                                       rank ? ek__file_of(rank) : NULL, NULL, rank ? rank->rank : -1},
+                                                       rank ? memory_file(rank) : NULL, NULL, rank ? rank->rank : -1},
                                          err);
             if (!status)
                 status = ek__bottleneck_add(d, &b, err);

@@ -95,7 +95,7 @@ static const ek__member recompute[] = {
     {"in_effect", GET(FLAG, in_effect),
      "true: the backward pass uses the copy; false: it uses the forward output, or there is no copy; null: there is no "
      "backward operator that would use it"},
-    {"by_design", FLAG(by_design), "the output of a cell that is recomputed whole: kept on purpose"},
+    {"by_design", FLAG(by_design), "the output of a cell that is recomputed whole, kept on purpose; or not needed"},
     {"copy", TEXT_OF(copy, ek__ir_label),
      "the copy's number, or null; the node itself where the file shows a copy and not its original"},
     {"held", TEXT_OF(held, ek__ir_label), "the node with the value that is saved instead, or null"},

@@ -267,6 +267,7 @@ FINDER(before, &it->fit->before);
 FINDER(after_it, &it->fit->after);
 FINDER(left_out, &it->fit->left_out);
 FINDER(judged, it->judged);
+GETTER(contradicting, text, it->contradicted ? it->contradicted->assignment : NULL);
 static const ek__member calibration[] = {
     {"peak", GET(TEXT, peak_kind), "kind of the measured peaks: `actual` or `used`"},
     {"knobs", EK__KIND_LIST, .fields = &knobs, .find = first_knob, .count = n_knobs,
@@ -276,6 +277,9 @@ static const ek__member calibration[] = {
     {"left_out", FOUND(left_out, ek__memory_calibration_error),
      "each peak predicted from the others; null with too few of them"},
     {"other_stages", FOUND(judged, ek__memory_calibration_error), "on the peaks not fitted to; null where all were"},
+    {"rule_instead", GET(TEXT, contradicting),
+     "null, or an assumed rule's alternative that predicts the peaks better than the rule by more than half of its "
+     "error, as `--rule` takes it"},
     {"peaks", LIST(n_peaks, peak, ek__memory_calibration_peak), "the measured ones, and the prediction"},
 };
 const ek__fields ek__memory_calibration = {FIELDS(calibration, "calibration", "With `--calibrate`."), .lines = true};

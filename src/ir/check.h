@@ -97,6 +97,9 @@ typedef ek_status ek__ir_check(ek__ir_context *context, ek_error *err);
 #define EK__IR_FACT(name) ek__ir_fact ek__ir_fact_##name;
 EK__IR_FACT_LIST(EK__IR_FACT)
 #undef EK__IR_FACT
+/** recompute_names.c: requests that backward has no need of are by design where one of the same name in their layer is
+ *  in effect. O(n log n). */
+ek__ir_fact ek__ir_excuse_namesakes;
 #define EK__IR_CHECK(name) ek__ir_check ek__ir_check_##name;
 EK__IR_CHECK_LIST(EK__IR_CHECK)
 #undef EK__IR_CHECK

@@ -49,11 +49,23 @@ static bool has_root(const ek__ir_context *c, uint32_t node)
     return false;
 }
 
+/* A Depend is there for the order of operators only; the value has the name and the layer of the operator before it. */
+static uint32_t before_depends(const ek__ir_context *c, uint32_t node)
+{
+    for (int i = 0; i < MAX_ALIASES && c->op[node] == EK__IR_OP_DEPEND; i++) {
+        const ek_ir_input *input = ek__ir_operand(c, node, 0);
+        if (!input || input->kind != EK_IR_INPUT_NODE)
+            break;
+        node = input->index;
+    }
+    return node;
+}
+
 static void count_taker(const ek__ir_context *c, ek__ir_use use, uint32_t value, taken *t)
 {
     ek_ir_kept *kept = &t->kept;
     if (kept->n_consumers++ == 0) {
-        kept->node = value;
+        kept->node = before_depends(c, value);
         kept->consumer = use.node;
         t->last_site = use.site;
     }

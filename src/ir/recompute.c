@@ -303,5 +303,5 @@ ek_status ek__ir_fact_recompute(ek__ir_context *context, ek_error *err)
     }
     if (n_requests < report->n_recompute)
         qsort(report->recompute, (size_t)report->n_recompute, sizeof *report->recompute, by_node);
-    return ek__ir_check_end(context, err);
+    return context->out_of_memory ? ek__no_memory(err) : ek__ir_excuse_namesakes(context, err);
 }

@@ -9,6 +9,7 @@
 
 #include "base/c_locale.h"
 #include "evenkeel/memory.h"
+#include "memory/assumed.h"
 #include "memory/program.h"
 
 static bool is_assumed(const ek_job *job, const ek_rules *usual, int rule)
@@ -30,7 +31,7 @@ static bool is_nearer(const char *a, const char *b, const char *value)
 }
 
 /* Alternatives of a rule, without its value, the nearest first. @return their number */
-static int alternatives_of(int rule, const char *value, char out[][32], int room)
+static int alternatives_of(int rule, const char *value, char out[][EK__ALTERNATIVE], int room)
 {
     int n = 0;
     for (const char *at = ek_rule_alternatives[rule]; *at && n < room; at += strspn(at, ",")) {
@@ -47,6 +48,16 @@ static int alternatives_of(int rule, const char *value, char out[][32], int room
         memcpy(out[place], text, sizeof text);
     }
     return n;
+}
+
+int ek__assumed_alternatives(const ek_job *job, const ek_rules *usual, int rule,
+                             char out[EK__MAX_ALTERNATIVES][EK__ALTERNATIVE])
+{
+    char value[32];
+    if (!is_assumed(job, usual, rule))
+        return 0;
+    ek_rules_get(&job->rules, ek_rule_names[rule], value, sizeof value);
+    return alternatives_of(rule, value, out, EK__MAX_ALTERNATIVES);
 }
 
 /* ---- rules that cannot change the result ---- */
@@ -149,16 +160,15 @@ static ek_status flip(const ek_job *job, const ek__job_programs *programs, const
 ek_status ek_memory_assumptions(const ek_job *job, const ek_memory *memory,
                                 ek_memory_assumption out[EK_MAX_ASSUMPTIONS], int *n, ek_error *err)
 {
-    enum { MOST = 8 };
     const ek_rules usual = ek_rules_default(job->framework);
     ek__job_programs *programs = NULL;
     ek_status status = memory->limit > 0 ? ek__job_programs_new(job, &programs, err) : EK_OK;
     int found = 0;
     for (int rule = 0; programs && ek_rule_names[rule] && !status; rule++) {
-        char other[MOST][32];
+        char other[EK__MAX_ALTERNATIVES][EK__ALTERNATIVE];
         ek_memory_assumption a = {.rule = ek_rule_names[rule]};
         ek_rules_get(&job->rules, a.rule, a.value, sizeof a.value);
-        int n_other = is_assumed(job, &usual, rule) ? alternatives_of(rule, a.value, other, MOST) : 0;
+        int n_other = ek__assumed_alternatives(job, &usual, rule, other);
         for (int i = 0; i < n_other && !status && found < EK_MAX_ASSUMPTIONS; i++) {
             bool changes = false;
             memcpy(a.other, other[i], sizeof a.other);

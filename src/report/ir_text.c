@@ -107,7 +107,7 @@ static void print_outcomes(const page *p)
     static const char *const name[EK__IR_N_OUTCOMES] = {"in effect", "not in effect", "kept by design",
                                                         "not visible here"};
     static const char *const why[EK__IR_N_OUTCOMES] = {"backward takes the copy", "backward uses the forward output",
-                                                       "outputs of cells that are recomputed whole",
+                                                       "outputs of recomputed cells, and requests not needed",
                                                        "no backward operator that takes the value is in sight"};
     for (int k = 0; k < EK__IR_N_OUTCOMES; k++)
         if (p->sums->n_outcome[k] > 0)

@@ -529,6 +529,16 @@ static void print_knobs(const page *p, const ek_memory_calibration *c)
             rules->block_bytes);
 }
 
+static void print_contradicted(const page *p, const ek_memory_contradiction *c)
+{
+    if (c)
+        fprintf(p->out,
+                "  These peaks contradict the assumed %s=%s: without a fit its mean error is %s %%, with %s %s %%.\n"
+                "  Calibrate again with --rule %s\n",
+                c->rule, c->value, ek__fixed(100 * c->error, 1).text, c->assignment,
+                ek__fixed(100 * c->other_error, 1).text, c->assignment);
+}
+
 static void print_calibration(const page *p)
 {
     const ek_memory_calibration *c = p->r->calibration;
@@ -557,6 +567,7 @@ static void print_calibration(const page *p)
                 ek__grouped(floor(c->predicted_mb[i])).text, error > 0 ? "+" : "", ek__fixed(error, 1).text,
                 c->fitted[i] ? "" : "  not fitted to");
     }
+    print_contradicted(p, c->contradicted);
 }
 
 /* ---- basis ---- */

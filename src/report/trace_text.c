@@ -791,9 +791,12 @@ static void print_sites(const page *p, const ek_trace_tracker *tracker)
         fprintf(p->out, "  %10s  %10s   %10s  ", mb(site->live_bytes).text, mb(site->held_bytes).text,
                 mb(site->never_freed_bytes).text);
         ek__print_name(site->place, p->out);
-        fputs(" (", p->out);
-        ek__print_name(site->layer, p->out);
-        fputs(")\n", p->out);
+        if (site->layer[0] != '(') { /* (other): no name of a layer is known */
+            fputs(" (", p->out);
+            ek__print_name(site->layer, p->out);
+            fputc(')', p->out);
+        }
+        fputc('\n', p->out);
     }
 }
 

@@ -387,6 +387,12 @@ static ek_status add_case(reader *r, const ek__node *node)
 {
     const ek__node *plan;
     ek_status status = ek__expect(&r->in, node, EK__MAP, "write {\"name\": ..., \"plan\": {\"offset\": ...}}");
+    const ek__node *layouts = status == EK_OK ? ek__get(node, "plans") : NULL;
+    if (layouts)
+        return ek__fail_at(
+            &r->in, layouts,
+            "is the list of layouts that `evenkeel plan` prints, not a plan file; `evenkeel plan --write "
+            "DIR` writes each of them as a training file");
     if (status == EK_OK)
         status = ek__require(&r->in, node, "plan", "there is nothing to run when no plan was found", &plan);
     if (status)

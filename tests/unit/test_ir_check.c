@@ -265,6 +265,27 @@ static void what_a_whole_cell_does_not_need_is_by_design(void **state)
     drop(ir, &report);
 }
 
+/* One pattern names the Reshape before the product and the one after it; only the first is needed. The Depend before
+ * the copy is not the kept value. */
+static void requests_of_one_name_are_excused_by_one_in_effect(void **state)
+{
+    (void)state;
+    ek_ir_report report;
+    ek_ir *ir;
+    read_fixture("namesakes", NULL, &ir, &report);
+    assert_int_equal(report.n_recompute, 2);
+    assert_int_equal(report.recompute[0].in_effect, EK_IR_YES);
+    assert_int_equal(report.recompute[0].copy, 7);
+    assert_int_equal(report.recompute[1].in_effect, EK_IR_NO);
+    assert_true(report.recompute[1].by_design);
+    assert_int_equal(report.n_findings, 0);
+    assert_int_equal(report.n_kept, 1);
+    assert_int_equal(report.kept[0].node, 0);
+    assert_int_equal(report.kept[0].layer, 0);
+    assert_int_equal(report.kept[0].bytes, 2 * 4 * 64 * 2);
+    drop(ir, &report);
+}
+
 static void micro_batches_alive_multiply_what_is_held(void **state)
 {
     (void)state;
@@ -970,6 +991,7 @@ int main(void)
         cmocka_unit_test(findings_stand_by_severity_then_bytes),
         cmocka_unit_test(what_a_request_became_is_told_for_each),
         cmocka_unit_test(what_a_whole_cell_does_not_need_is_by_design),
+        cmocka_unit_test(requests_of_one_name_are_excused_by_one_in_effect),
         cmocka_unit_test(micro_batches_alive_multiply_what_is_held),
         cmocka_unit_test(parameters_are_summed_by_prefix),
         cmocka_unit_test(every_kind_of_communication_is_measured),

@@ -42,6 +42,68 @@ static void peaks_as_predicted_change_nothing(void **state)
     ek_job_clear(&job);
 }
 
+static ek_memory_contradiction contradicted(const ek_job *job, const ek_memory_peak *peaks, int n, bool actual)
+{
+    ek_memory_contradiction out;
+    ek_error err = {0};
+    if (ek_memory_contradicted(job, peaks, n, actual, &out, &err))
+        fail_msg("%s", err.message);
+    return out;
+}
+
+/* Peaks made with an assignment; is it, or one that predicts the same, found where it matters? */
+static bool is_found(const ek_job *job, const char *assignment, bool actual)
+{
+    ek_memory_peak peaks[2], usual[2], again[2];
+    ek_error err = {0};
+    ek_job other = *job;
+    double off = 0;
+    if (ek_rules_set(&other.rules, assignment, &err))
+        fail_msg("%s", err.message);
+    make_peaks(job, actual, usual);
+    make_peaks(&other, actual, peaks);
+    for (int i = 0; i < 2; i++)
+        off += fabs(usual[i].mb / peaks[i].mb - 1) / 2;
+    ek_memory_contradiction found = contradicted(job, peaks, 2, actual);
+    if ((found.rule != NULL) != (off > 0.02))
+        fail_msg("%s: off by %g, found %s", assignment, off, found.rule ? found.assignment : "nothing");
+    if (!found.rule)
+        return false;
+    assert_true(fabs(found.error - off) < 1e-12 && found.other_error == 0);
+    other = *job;
+    assert_int_equal(ek_rules_set(&other.rules, found.assignment, &err), EK_OK);
+    make_peaks(&other, actual, again);
+    assert_true(again[0].mb == peaks[0].mb && again[1].mb == peaks[1].mb);
+    return true;
+}
+
+/* Peaks that the job makes with one assumed rule at another value: that value, or one that predicts the same, is found.
+ * Peaks of the job itself, off by 3 %, contradict nothing. */
+static void a_rule_that_peaks_contradict_is_found(void **state)
+{
+    (void)state;
+    ek_job job;
+    ek_memory_peak usual[2];
+    ek_job_overrides overrides = ek_job_overrides_none();
+    ek_error why = {0};
+    int n_found = 0;
+    if (ek_job_read(source_path("examples/llama2_13b_2_pp2.yaml"), &overrides, NULL, &job, &why))
+        fail_msg("%s", why.message);
+    make_peaks(&job, false, usual);
+    for (int rule = 0; ek_rule_names[rule]; rule++)
+        for (const char *at = ek_rule_alternatives[rule]; *at; at += strcspn(at, ","), at += *at == ',') {
+            char assignment[128];
+            snprintf(assignment, sizeof assignment, "%s=%.*s", ek_rule_names[rule], (int)strcspn(at, ","), at);
+            n_found += is_found(&job, assignment, false);
+            n_found += is_found(&job, assignment, true);
+        }
+    assert_true(n_found > 1);
+    for (int i = 0; i < 2; i++)
+        usual[i].mb *= 1.03;
+    assert_null(contradicted(&job, usual, 2, false).rule);
+    ek_job_clear(&job);
+}
+
 /* Peaks in whole blocks are met by half a block on top, within half a block. */
 static void calibration_does_not_round_to_blocks(void **state)
 {
@@ -266,6 +328,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(peaks_as_predicted_change_nothing),
         cmocka_unit_test(calibration_does_not_round_to_blocks),
+        cmocka_unit_test(a_rule_that_peaks_contradict_is_found),
         cmocka_unit_test(knobs_that_made_the_peaks_are_found),
         cmocka_unit_test(a_constant_stands_in_for_what_is_unlikely),
         cmocka_unit_test(one_peak_is_shrunk_towards_the_model),

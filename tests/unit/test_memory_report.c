@@ -387,7 +387,7 @@ static void measures_and_calibration_are_told(void **state)
                                       .after = {0.01, 0.02, 0.005, 0},
                                       .left_out = {NAN, NAN, NAN, 0}};
     const ek_memory_error judged = {0.01, 0.01, -0.01, 3};
-    const ek_memory_calibration calibration = {&fit, true, 2, peak, fitted, predicted, &judged};
+    const ek_memory_calibration calibration = {&fit, true, 2, peak, fitted, predicted, &judged, NULL};
     f.report.measure = measure;
     f.report.n_measures = 2;
     f.report.calibration = &calibration;
@@ -524,7 +524,7 @@ static void all_there_is_matches_golden(void **state)
                                       .after = {0.01, 0.02, 0.005, 2},
                                       .left_out = {0.03, 0.04, 0.015, 1}};
     const ek_memory_error judged = {0.05, 0.06, -0.025, 4};
-    const ek_memory_calibration calibration = {&fit, true, 2, peak, fitted, predicted, &judged};
+    const ek_memory_calibration calibration = {&fit, true, 2, peak, fitted, predicted, &judged, NULL};
     const ek_memory_assumption assumption = {"loss_fused", "yes", "no", true, 3, 8700, 7900};
     const ek_error warning = {.file = "job.yaml", .line = 3, .column = 5, .message = "a key that is not known"};
     ek_memory_moment moment[12];

@@ -86,8 +86,9 @@ static const char *name_sites(const ek_trace_tracker *t, ek__site_figure *figure
         if (!most)
             break;
         named[n] = most;
-        text = ek__pool_format(pool, "%s%s %.1f MB by %.160s (%.80s)", text, n ? "," : "", (double)figure(most) / MB,
-                               most->place, most->layer);
+        bool layered = most->layer[0] != '('; /* (other): no name of a layer is known */
+        text = ek__pool_format(pool, "%s%s %.1f MB by %.160s%s%.80s%s", text, n ? "," : "", (double)figure(most) / MB,
+                               most->place, layered ? " (" : "", layered ? most->layer : "", layered ? ")" : "");
     }
     return text;
 }
