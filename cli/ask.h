@@ -1,4 +1,4 @@
-/* cli/ask.h - questions on a terminal: each with its unit, range and default; a wrong answer is asked again. */
+/* cli/ask.h - questions on a terminal, each with its unit, range and default. A wrong answer repeats the question. */
 #ifndef EK_CLI_ASK_H
 #define EK_CLI_ASK_H
 

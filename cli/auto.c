@@ -1,4 +1,4 @@
-/* Lists of schedules and chunks from the command line, and what a ranking says of candidates. */
+/* Reads lists of schedules and chunks from the command line, and prints the messages of a ranking. */
 #include "auto.h"
 
 #include <stdio.h>

@@ -22,8 +22,8 @@
 #include "team.h"
 #include "warnings.h"
 
-/* What simulating a block and accounting for it takes: evenkeel simulate --uniform of 2^24 blocks, one core of a
- * virtual machine. Fewer than MANY_BLOCKS are done at once. */
+/* Time to simulate and account for one block, measured with `evenkeel simulate --uniform` of 2^24 blocks on one core of
+ * a virtual machine. Fewer blocks than MANY_BLOCKS run without a notice. */
 #define BLOCK_SECONDS 1e-7
 enum { MANY_BLOCKS = 2000000 };
 
@@ -215,7 +215,7 @@ static bool add_naive(const command *c, const ek_layers *layers, ek_cases *cases
     return true;
 }
 
-/* What today's training file says where the command line does not. */
+/* Values of the current training file for options that the command line does not set. */
 static bool read_today(command *c)
 {
     ek_error err;
@@ -266,7 +266,7 @@ static void note_gain(const command *c, const ek_cases *cases, double limit)
                  best->step_time > now->step_time ? "more" : "less");
 }
 
-/* What a time limit would bring to a default search, whose proof ends after some seconds. */
+/* Effect of a time limit on a default search, where the proof ends after some seconds. */
 static void note_more_time(const command *c, const ek_balance_result *result)
 {
     const ek_balance_options *search = &c->search.options;
@@ -278,7 +278,7 @@ static void note_more_time(const command *c, const ek_balance_result *result)
             search->proof_limit, 100 * result->gap, search->time_limit);
 }
 
-/* The one schedule and interleave that were asked for, as a choice among one. */
+/* The requested schedule and interleave, as a choice with one candidate. */
 static bool balance_one(command *c, const ek_layers *layers, ek_choice *out)
 {
     const cli_model *model = &c->model;
@@ -319,8 +319,8 @@ static bool print_answer(const command *c, ek_report *report, const ek_order *or
     return report->n_cases == 0 || emit_answer(c, report, order);
 }
 
-/* The answer and what it is compared with, block by block. After a Ctrl-C that ended the search another one ends this
- * at any moment. */
+/* Simulates the answer and the plans compared with it, block by block. After a Ctrl-C that ended the search another one
+ * ends this at any moment. */
 static bool simulate_all(const command *c, const ek_layers *layers, const ek_choice *choice, ek_cases *cases)
 {
     cli_progress progress;
@@ -351,7 +351,7 @@ static int run_model(command *c, const ek_layers *layers)
     cli_stages stages = {0};
     ek_error err;
     if (open) {
-        /* What is compared with the answer runs as the answer does. */
+        /* Plans that are compared with the answer run under the same settings. */
         c->model.schedule = choice.schedule;
         c->model.n_chunks = choice.n_chunks;
     }
@@ -395,7 +395,7 @@ done:
     return code;
 }
 
-/* As the original: without a search, the given plans alone. */
+/* As the original: without a search, report only the given plans. */
 static int run_manual(const command *c, const ek_layers *layers)
 {
     static ek_cases cases;
@@ -419,7 +419,8 @@ static bool read_dual(command *c)
     return true;
 }
 
-/* -auto makes the dry runs itself, which needs the framework: without a model, say how they are made here. */
+/* The original's -auto makes the dry runs itself, which needs the framework. Without a model, explain how to make them
+ * here. */
 static bool check_auto(const command *c, const char *operand)
 {
     if (!c->automatic || operand || c->model.init || c->model.layers || c->model.layer_folder)
@@ -430,7 +431,7 @@ static bool check_auto(const command *c, const char *operand)
     return false;
 }
 
-/* What belongs to one plan has no meaning for several values. */
+/* Options of a single plan have no meaning for several values. */
 static bool check_sweep(const command *c)
 {
     const char *other = c->open.schedules                                        ? "--schedule with a choice"
@@ -473,9 +474,9 @@ static int run(int argc, char **argv)
     }
     if (!cli_check_shared(operand) || !cli_check_shared(c.model.init) || !cli_check_shared(c.model.layers))
         return EXIT_WRONG;
-    if (c.limited) /* who asks for a time or a gap gets all of it; else the proof ends after seconds */
+    if (c.limited) /* a requested time or gap is used in full; otherwise the proof ends after some seconds */
         c.search.options.proof_limit = INFINITY;
-    if (c.guide) /* the original's way to ask which dry runs to make */
+    if (c.guide) /* the original's option that lists the dry runs to make */
         return cmd_guide.run(1, (char *[]){"guide", NULL});
     char layer_file[4096];
     if (argc == 1 && cli_can_ask() &&
@@ -503,7 +504,7 @@ static int run(int argc, char **argv)
         return EXIT_WRONG;
     }
     if (c.emitter)
-        c.model.format = "yaml"; /* no pictures unless asked for, and none named on stdout */
+        c.model.format = "yaml"; /* no pictures unless requested, and no picture named on stdout */
     c.search.cluster = c.model.cluster;
     ek_layers layers;
     if (!cli_model_load(&c.model, operand, &layers))

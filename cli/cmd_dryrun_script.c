@@ -1,4 +1,4 @@
-/* `evenkeel dryrun-script`: the script that makes the dry runs whose peaks an init file needs. */
+/* `evenkeel dryrun-script`: writes the script of the dry runs that measure the peaks of an init file. */
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -244,7 +244,7 @@ static bool choose_stages(command *c)
     return true;
 }
 
-/* Made in memory first, so that what is wrong with the options is not told as a file that cannot be written. */
+/* Made in memory first, so that wrong options are not reported as a file that cannot be written. */
 static bool write_out(const command *c)
 {
     ek_error err = {.message = "out of memory"};

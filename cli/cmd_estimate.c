@@ -1,4 +1,4 @@
-/* `evenkeel estimate`: how long a step of a training job takes on a device, and whether it fits, from its file alone.
+/* `evenkeel estimate`: predicts the step time of a training job on a device, and whether it fits, from the job's file.
  */
 #include <math.h>
 #include <stdio.h>

@@ -1,4 +1,4 @@
-/* `evenkeel guide`: which dry runs to make. */
+/* `evenkeel guide`: lists the dry runs to make. */
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -108,7 +108,7 @@ static bool ask(command *c)
            cli_ask_yes("consider communication recomputation on further layers", true, &o->kind[EK_RECOMPUTE_COMM]);
 }
 
-/* What is not given comes from the training file. A YAML's own lists may be wrong. */
+/* Missing options come from the training file. A YAML's own lists may be wrong. */
 static bool read_from_train(command *c)
 {
     ek_error err;

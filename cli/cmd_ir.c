@@ -1,4 +1,5 @@
-/* `evenkeel ir`: what a compiled graph shows - is recomputation in effect, what is kept, what is sent, and why. */
+/* `evenkeel ir`: reports whether recomputation is in effect in a compiled graph, its saved activations and its
+ * communication, with the reasons. */
 #include "ir.h"
 
 #include <stdio.h>
@@ -180,8 +181,8 @@ static int worse(int a, int b)
     return a > b ? a : b;
 }
 
-/* Errors make the exit status 1, whatever is shown, unless gates say what does: of the operators that are chosen, each
- * file by itself, since text has a file at a time. */
+/* Errors make the exit status 1, whatever part is shown, unless gates define the condition. Gates see the chosen
+ * operators of one file at a time, since the text report has one file at a time. */
 static int judge(const command *c, const ek_ir_reports *all)
 {
     ek_ir_view view = c->view;

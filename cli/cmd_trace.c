@@ -1,4 +1,4 @@
-/* `evenkeel trace`: where the time of a training step went, from what profilers write. */
+/* `evenkeel trace`: reports where the time of a training step went, from profilers' files. */
 #include "trace.h"
 
 #include <stdio.h>
@@ -23,7 +23,7 @@
 enum { MAX_PATHS = 1 << 24, MAX_DROP = 1000000, MAX_TOP = 100000 };
 
 typedef struct command {
-    const char **path; /* [n_paths], a NULL behind */
+    const char **path; /* [n_paths], followed by NULL */
     int n_paths;
     cli_texts head, body, tail, receive, collective;
     ek_trace_options options;
@@ -227,7 +227,7 @@ static bool compare_with_device(const command *c, ek_trace_run *run)
 
 /* ---- output ---- */
 
-/* What --partial writes. */
+/* The output of --partial. */
 typedef struct part_output {
     const ek_trace_run *run;
     const ek_trace_options *options;
@@ -252,7 +252,7 @@ static bool write_tables(const command *c, ek_output tables)
     return true;
 }
 
-/* Sentences on what the layer file rests on, one a line. */
+/* Sentences on the sources of the layer file, one a line. */
 static void note_notes(char *notes)
 {
     for (char *line = notes, *end; line && *line; line = end) {

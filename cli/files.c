@@ -1,4 +1,4 @@
-/* Output files: folders made as needed, files that appear whole or not at all (evenkeel/save.h). */
+/* Writes output files, whole or not at all (evenkeel/save.h), and makes folders as needed. */
 #include "files.h"
 
 #include <errno.h>
@@ -41,7 +41,7 @@ bool cli_make_folder(const char *path)
     return true;
 }
 
-/* What open() would give a new file. */
+/* The mode that open() would give a new file. */
 static unsigned new_mode(void)
 {
     mode_t mask = umask(0);
@@ -236,7 +236,7 @@ bool cli_check_output(const char *path)
 {
     char folder[PATH_MAX];
     struct stat info;
-    if (cli_on_stdout(path) || (cli_team() && cli_team()->index > 0)) /* process 0 alone writes */
+    if (cli_on_stdout(path) || (cli_team() && cli_team()->index > 0)) /* only process 0 writes */
         return true;
     folder_of(path, folder);
     bool there = stat(path, &info) == 0, replaced = !there || S_ISREG(info.st_mode);

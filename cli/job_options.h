@@ -1,5 +1,5 @@
-/* cli/job_options.h - options that commands about training jobs share: what the command line says instead of the file,
- * and devices by name or file. */
+/* cli/job_options.h - options that commands about training jobs share: overrides of the file's settings, and devices by
+ * name or file. */
 #ifndef EK_CLI_JOB_OPTIONS_H
 #define EK_CLI_JOB_OPTIONS_H
 
@@ -11,14 +11,14 @@
 
 enum { CLI_MAX_RULES = 256 };
 
-/** Rows for a command's table, and further ones of commands that read a job alone. */
+/** Rows for a command's table, and further rows of commands that read only a job. */
 #define CLI_JOB_OPTIONS(owner, field)     CLI_ROWS(cli_job_rows, cli_job_options, owner, field)
 #define CLI_READING_OPTIONS(owner, field) CLI_ROWS(cli_reading_rows, cli_job_options, owner, field)
 extern const cli_option cli_job_rows[], cli_reading_rows[];
 
 typedef struct cli_job_options {
     ek_job_overrides overrides;
-    const char *rule[CLI_MAX_RULES]; /**< what overrides.rules points at */
+    const char *rule[CLI_MAX_RULES]; /**< the memory of overrides.rules */
     bool given;                      /**< is there an option of CLI_JOB_OPTIONS on the command line? */
 } cli_job_options;
 

@@ -1,4 +1,4 @@
-/* cli/memory.h - parts of `evenkeel memory`: measured peaks to calibrate with, and files that it leaves behind. */
+/* cli/memory.h - parts of `evenkeel memory`: measured peaks to calibrate with, and output files. */
 #ifndef EK_CLI_MEMORY_H
 #define EK_CLI_MEMORY_H
 
@@ -12,7 +12,7 @@ typedef struct cli_spool {
 /** False after a message. */
 bool cli_spool_stdin(cli_spool *spool);
 void cli_spool_remove(cli_spool *spool);
-/** Call the file what people know it by, "<stdin>". */
+/** The file's name for messages, "<stdin>". */
 void cli_spool_rename(const cli_spool *spool, ek_error *err);
 
 /**

@@ -1,4 +1,4 @@
-/* What `evenkeel memory` leaves behind: dry-run logs made from a prediction, and layer files. */
+/* Output files of `evenkeel memory`: dry-run logs made from a prediction, and layer files. */
 #include <stdio.h>
 #include <string.h>
 

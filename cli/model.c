@@ -276,7 +276,7 @@ static bool load_model(cli_model *model, const char *operand, ek_layers *layers)
         return false;
     if (!model->layer_folder)
         return true;
-    /* As the original: what the init file gave is kept as a layer file. */
+    /* As the original: the layers of the init file are saved as a layer file. */
     if (layer_path(model, path, sizeof path) && cli_make_folder(model->layer_folder) &&
         cli_write_file(path, write_layers, layers))
         return true;
@@ -340,7 +340,7 @@ static bool cut_into_pieces(cli_model *model, ek_layers *layers)
     return true;
 }
 
-/* Have what recomputation brings back counted, where it is known. */
+/* Count the memory that recomputation restores, where it is known. */
 static bool count_transient(ek_layers *layers)
 {
     for (int b = 0; b < layers->n_body; b++)

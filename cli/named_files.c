@@ -1,7 +1,8 @@
-/* The files that a command line names. Files are compared by device and inode, so a link or another path to a file is
- * that file; those that are not there yet by the folder and the name in it. Pipes and devices may be named twice. Of an
- * input folder the files count that have the content of an input: a page or a table of an earlier run may be written
- * again. Not seen: a file of that kind that the command would have passed over, and names made by a file's content. */
+/* Keeps the list of files that a command line names, and refuses an output that would overwrite one. Files are compared
+ * by device and inode, so a link or another path to a file is that file; files that do not exist yet are compared by
+ * the folder and the name in it. Pipes and devices may be named twice. In an input folder, only files with the content
+ * of an input count: a page or a table of an earlier run may be overwritten. Not detected: a file of that kind that the
+ * command would have skipped, and names made from a file's content. */
 #include "named_files.h"
 
 #include <assert.h>
@@ -31,7 +32,7 @@ void cli_named_begin(void)
     n_written = 0;
 }
 
-/* Does the value name files, as far as its placeholder says? */
+/* Does the value name files, according to its placeholder? */
 static bool names_files(const cli_option *option)
 {
     static const char *const words[] = {"FILE", "DIR", "SOURCE", "LOG"};
@@ -148,7 +149,7 @@ static bool is_named(const char *path, const struct stat *about, const char *tex
     return same_stat(&input, about) || (S_ISDIR(input.st_mode) && is_input_below(path, text));
 }
 
-/* The input that a file is; NULL: none. What -o names may be the file that is edited, which is kept as a copy. */
+/* The input that a file is; NULL: none. -o may name the edited file, since a copy of that is kept. */
 static const named *input_at(const char *path, const cli_option *output)
 {
     struct stat about;
@@ -243,7 +244,7 @@ bool cli_named_make_folder(const char *path)
     if (!slash || !is_in_output(path))
         return true;
     if ((size_t)snprintf(folder, sizeof folder, "%.*s", (int)(slash - path), path) >= sizeof folder)
-        return true; /* writing says so */
+        return true; /* writing it reports that */
     return cli_make_folder(folder);
 }
 
@@ -282,7 +283,7 @@ static bool check_pair(const named *a, const named *b)
     return false;
 }
 
-/* What is printed would end up in a file that is no longer there. */
+/* The printed text would end up in a deleted file. */
 static bool check_redirected(const named *file)
 {
     char name[CLI_NAME_SIZE];

@@ -1,7 +1,6 @@
-/* cli/named_files.h - the files that a command line names, so that no output takes an input's place or another
- * output's.
+/* cli/named_files.h - the files that a command line names, so that no output overwrites an input or another output.
  *
- * cli_parse() adds operands and values of options; the rows say which are written (CLI_OUTPUT and its like in
+ * cli_parse() adds operands and values of options; the rows declare which are written (CLI_OUTPUT and its variants in
  * options.h). No command has a check of its own. */
 #ifndef EK_CLI_NAMED_FILES_H
 #define EK_CLI_NAMED_FILES_H
@@ -17,7 +16,7 @@ bool cli_named_add(const cli_option *option, const char *text);
  * standard output and no folder there. False after a message.
  */
 bool cli_named_check(void);
-/** Is a file, or what its links lead to, neither an input nor an output that was written before? Names of files in a
+/** Is a file, or the target of its links, neither an input nor an output that was written before? Names of files in a
  *  folder are known when they are written. False after a message. */
 bool cli_named_spares(const char *path);
 /** Make the folder of an output that is to be in an output folder of the command, which may come later. False after a
@@ -25,7 +24,7 @@ bool cli_named_spares(const char *path);
 bool cli_named_make_folder(const char *path);
 /** An output is in its place. False after a message. */
 bool cli_named_written(const char *path);
-/** Does an output that was asked for go to standard output, so that nothing else may? */
+/** Does a requested output go to standard output, so that nothing else may? */
 bool cli_stdout_taken(void);
 /** Are both names those of one file that is there, through links too? */
 bool cli_same_file(const char *a, const char *b);

@@ -1,4 +1,5 @@
-/* `evenkeel plan --sweep`: the best layout at each of some numbers of devices, memory limits or global batches. */
+/* `evenkeel plan --sweep`: finds the best layout for each of several numbers of devices, memory limits or global
+ * batches. */
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>

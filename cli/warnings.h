@@ -1,4 +1,4 @@
-/* cli/warnings.h - warnings of readers: said at once, and kept for reports. */
+/* cli/warnings.h - warnings of readers: printed at once, and kept for reports. */
 #ifndef EK_CLI_WARNINGS_H
 #define EK_CLI_WARNINGS_H
 
@@ -12,7 +12,7 @@ typedef struct cli_warnings {
     bool quiet; /**< kept and not said */
 } cli_warnings;
 
-/** For ek_listener.warn, whose user is a cli_warnings. */
+/** For ek_listener.warn with a cli_warnings as its user. */
 void cli_take_warning(void *user, const ek_error *warning);
 
 /** Where this build is without something that the answer would be better with. */

@@ -1,5 +1,5 @@
-/* What all processes of a rehearsal must have alike: the version of the program, and the rehearsal, which process 0
- * alone reads from files and sends to the others. So no other machine needs the files. */
+/* Shares the program's version and the rehearsal between all processes. Only process 0 reads the rehearsal from files
+ * and sends it to the others, so no other machine needs the files. */
 #include <limits.h>
 #include <stdlib.h>
 #include <string.h>
