@@ -1,5 +1,5 @@
-/* Asking an index: how long it takes to open, until the first picture, for any zoom, a search and the sums of
- * everything, and how much memory that keeps resident. */
+/* Queries of an index: measures the time to open it, to the first picture, for any zoom, a search and the total sums,
+ * and the resident memory. */
 #include <stdio.h>
 #include <stdlib.h>
 #include <unistd.h>

@@ -37,7 +37,8 @@ void bench_dense_make(const char *path, int64_t bytes);
 /** bench_apart() on a pipe of that name, into which so many bytes are written at the same time. */
 void bench_copies_pipe(const bench_copies *o, const char *path, int64_t bytes,
                        void (*work)(const char *path, void *result), void *result, size_t size);
-/** Has a folder's disk room for the index of a trace of so many bytes, and for the runs of its sort? Says so when not.
+/** Has a folder's disk room for the index of a trace of so many bytes, and for the runs of its sort? Prints a note when
+ * not.
  */
 bool bench_index_has_room(const char *folder, int64_t bytes);
 /** Bytes of a file; 0 when it is not there. */

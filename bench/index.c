@@ -1,6 +1,6 @@
-/* Indices of traces: how fast one is written beside `evenkeel trace` on the same file in the same minutes, in how much
- * memory, and how large it is. The largest trace comes through a pipe, as for `trace`, where the disk has room for its
- * index and for the runs of the sort. */
+/* Indices of traces: measures how fast one is written beside `evenkeel trace` on the same file in the same minutes, in
+ * how much memory, and its size. The largest trace comes through a pipe, as for `trace`, where the disk has room for
+ * its index and for the runs of the sort. */
 #include <stdio.h>
 #include <stdlib.h>
 #include <unistd.h>

@@ -1,4 +1,5 @@
-/* Predicted steps of measured runs: errors, rank order inside groups, what choosing by the prediction would have cost.
+/* Judges predicted steps of measured runs: errors, rank order inside groups, and the cost of choosing by the
+ * prediction.
  */
 #include "judge.h"
 #include "evenkeel/calibrate.h"

@@ -1,6 +1,6 @@
-/* Models of other sizes than the published ones: how long the proof takes with one chunk a stage, and how time and
- * memory grow with stages, chunks, micro-batches and layers. Limits of memory are multiples of the smallest that has a
- * plan at all, since that is what makes a case easy or hard. */
+/* Models of other sizes than the published ones: measures the time of the proof with one chunk a stage, and how time
+ * and memory grow with stages, chunks, micro-batches and layers. Memory limits are multiples of the smallest limit that
+ * has a plan, since this ratio makes a case easy or hard. */
 #include <stdio.h>
 
 #include "bench.h"

@@ -1,4 +1,4 @@
-/* How long one evaluation of the step time takes, and that it grows with the blocks alone. */
+/* Measures the time of one evaluation of the step time, and checks that it grows only with the number of blocks. */
 #include <stdio.h>
 #include <stdlib.h>
 

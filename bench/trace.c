@@ -1,7 +1,7 @@
-/* Traces: how fast a step's breakdown is found in files from 10 MB to 20 GB, in how much memory, beside Python's
- * json.load of the same file, and a run of 64 ranks. A file is a real trace over and over: every copy is a step later,
- * with steps and arrows numbered on. Every reading is a process of its own, whose memory is then its alone. Files that
- * the disk has no room for, and the largest one, come through a pipe. */
+/* Traces: measures how fast a step's breakdown is found in files from 10 MB to 20 GB, in how much memory, beside
+ * Python's json.load of the same file, and a run of 64 ranks. A file consists of copies of a real trace: every copy is
+ * one step later, and its steps and arrows continue the numbering. Every reading is a separate process, so that its
+ * memory is measured separately. Files too large for the disk, and the largest one, come through a pipe. */
 #include <inttypes.h>
 #include <math.h>
 #include <stdio.h>
@@ -74,7 +74,7 @@ static int64_t count_kept(const char *path)
     return kept;
 }
 
-/* Python reads all of it into objects: the seconds of json.load alone, and the most it held. 0 where there is none. */
+/* Python reads the whole file into objects: the seconds of json.load, and the peak memory. 0 without Python. */
 static double python_seconds(const char *path, double *peak_mb)
 {
     char command[1024], line[128] = "";

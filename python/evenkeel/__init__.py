@@ -22,5 +22,5 @@ __all__ = ["Balance", "Calibration", "Case", "Error", "Estimate", "EvenkeelWarni
 
 __version__ = text_of(_lib.ek_version())
 
-for _name in __all__:  # what help() and a traceback call them
+for _name in __all__:  # their names in help() and in tracebacks
     globals()[_name].__module__ = __name__

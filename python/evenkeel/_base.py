@@ -1,4 +1,4 @@
-"""What every module of the package stands on: errors, ownership, results, arrays, calls that can be watched."""
+"""Base of every module of the package: errors, ownership, results, arrays, calls with progress."""
 from __future__ import annotations
 
 import base64 as _base64
@@ -25,7 +25,7 @@ _PATIENCE = 0.8  # seconds that a call that was stopped is waited for
 
 
 class Error(Exception):
-    """What went wrong, and what to do. `file` (or None), `line` and `column` (from 1; 0: unknown) are the place."""
+    """The error, and how to correct it. `file` (or None), `line` and `column` (from 1; 0: unknown) are the place."""
 
     def __init__(self, message: str, file: Optional[str] = None, line: int = 0, column: int = 0,
                  rule: str = "") -> None:
@@ -241,7 +241,7 @@ def pandas() -> Any:
 # ---- calls that take long ----
 
 class Progress(NamedTuple):
-    """How far a call is, as a `progress` function of the caller is told it.
+    """Progress of a call, the argument of the caller's `progress` function.
 
     >>> told = []
     >>> plan = balance("examples/moe_mtp_layers.json", 4, 8, progress=told.append)
@@ -249,7 +249,7 @@ class Progress(NamedTuple):
     True
     """
 
-    what: str  # what it does, as "searching"
+    what: str  # the current work, as "searching"
     share: float  # of the work, 0..1
     seconds: Optional[float] = None  # since the search began
     best: Optional[float] = None  # step of the best answer so far
@@ -262,7 +262,7 @@ ProgressFunction = Optional[Callable[[Progress], object]]
 
 
 class Watch:
-    """Runs a call so that it can be told of and ended."""
+    """Runs a call so that its progress can be reported and it can be ended."""
 
     def __init__(self, progress: ProgressFunction, limit: Optional[float] = None) -> None:
         self._progress, self._limit, self._told = progress, limit, 0
@@ -285,10 +285,10 @@ class Watch:
                                 now.balanced if now.balanced >= 0 else None, now.left if now.left >= 0 else None))
 
     def run(self, call: Callable[[], Any]) -> Any:
-        """call(), on a thread of its own while this one can be interrupted and tells of it.
+        """call(), on a separate thread, while this one can be interrupted and reports progress.
 
-        The calls of the library return to Python only at their end, and Python raises KeyboardInterrupt on its main
-        thread alone.
+        The calls of the library return to Python only at their end, and Python raises KeyboardInterrupt only on its
+        main thread.
         """
         if self._progress is None and _threading.current_thread() is not _threading.main_thread():
             return call()
@@ -313,7 +313,7 @@ class Watch:
                 self._tell()
         except BaseException:
             _lib.ekpy_watch_stop(self.c)
-            running.acquire(timeout=_PATIENCE)  # what cannot be stopped ends by itself and is dropped
+            running.acquire(timeout=_PATIENCE)  # a call that cannot be stopped ends by itself and its result is dropped
             raise
         self._tell()
         if failure:
