@@ -1,5 +1,6 @@
-/* Allocators: the input is a sequence of takes and gives, two bytes each, behind four bytes of settings. Whatever the
- * sequence, tensors do not overlap, offsets are aligned, and the figure is never below what is taken at once. */
+/* Allocators: the input is a sequence of allocations and releases, two bytes each, after four bytes of settings.
+ * Whatever the sequence, tensors do not overlap, offsets are aligned, and the figure is never below the memory
+ * allocated at once. */
 #include <assert.h>
 
 #include "fuzz.h"

@@ -1,6 +1,6 @@
 /* Numbers and short lists of them as texts: whatever the bytes, every reader takes the same text for a number, prints
- * what it read so that it is read again, and nothing is outside its range. A second reader with numbers of any length
- * says what microseconds are. */
+ * the number so that it is read back, and nothing is outside its range. A second reader with numbers of any length is
+ * the oracle of microseconds. */
 #include <assert.h>
 #include <errno.h>
 #include <math.h>
