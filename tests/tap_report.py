@@ -1,4 +1,4 @@
-"""What tests in Python print: TAP, a claim a line with what speaks against it below."""
+"""Prints the results of tests in Python as TAP, one claim a line with its problems below."""
 import sys
 
 count = bad = 0

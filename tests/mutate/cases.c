@@ -48,7 +48,7 @@ int _cmocka_run_group_tests(const char *group, const struct CMUnitTest *tests, s
     return failed;
 }
 
-/* What a failed assertion calls. */
+/* The function that a failed assertion calls. */
 void _fail(const char *const file, const int line)
 {
     void (*go_on)(const char *, int);
