@@ -1,5 +1,5 @@
-/* tests/unit/configs.h - configurations that tests go through: those shipped, of the tests, and of others where they
- * are there. */
+/* tests/unit/configs.h - lists the configurations that tests go through: shipped ones, those of the tests, and
+ * published ones where available. */
 #ifndef EK_TESTS_CONFIGS_H
 #define EK_TESTS_CONFIGS_H
 

@@ -75,7 +75,7 @@ static void insert_texts(sqlite3_stmt *statement, const char *const *text, int n
     sqlite3_reset(statement);
 }
 
-/* ---- what is written ---- */
+/* ---- written tables ---- */
 
 typedef struct writer {
     sqlite3 *database;
@@ -264,7 +264,7 @@ static void connect(writer *w)
     }
     json_array_extend(w->events, calls);
     json_decref(calls);
-    /* The framework's arrows end at tasks, whose numbers they take. */
+    /* The framework's arrows end at tasks and take their numbers. */
     json_t *of_arrow = json_object(), *operators = json_array();
     json_array_foreach(w->events, i, event)
     {
@@ -567,7 +567,7 @@ static void add_measured(ascend *a, ek__csv *csv, int64_t number)
     }
 }
 
-/* Operators: by kernel_details, at the tasks that begin then; others by the trace alone. */
+/* Operators: by kernel_details, at the tasks that begin then; others only by the trace. */
 static void add_operators(ascend *a, const char *from)
 {
     ek__csv *csv = open_csv(from, "kernel_details.csv");

@@ -1,6 +1,6 @@
-/* Seeded faults: sound runs, what each kind of fault changes in them, and the files of a run as its user has them. A
- * kind is a line of the table and a function that turns a share of the step into the generator's figures; what it
- * really costs is generated, so the share is only aimed at. */
+/* Injects faults: makes sound runs, changes them for each kind of fault, and writes the files of a run as a user has
+ * them. A kind is a line of the table and a function that turns a share of the step into the generator's figures; the
+ * real cost follows from the generated run, so the share is only approximate. */
 #include "fault_injection.h"
 #include "evenkeel/ir.h"
 
@@ -122,8 +122,8 @@ static void write_settings(const fault_run *r, const char *folder, char *path, s
     hold(fclose(f) == 0, path);
 }
 
-/* The graph of one stage as its compiler leaves it: in every layer and direction a gather that a change of layout
- * brought in, of as many bytes as the trace says. */
+/* The compiled graph of one stage: in every layer and direction it has a gather caused by a change of layout, of as
+ * many bytes as in the trace. */
 static void write_graph(const fault_run *r, const char *folder, char *path, size_t size)
 {
     static const char *const direction[] = {"", "Gradients/"};

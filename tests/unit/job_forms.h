@@ -1,4 +1,4 @@
-/* job_forms.h - what the tests of readers of jobs share whose files say the same as arguments of Megatron-LM. */
+/* job_forms.h - shared parts of the tests of readers with files that are equivalent to arguments of Megatron-LM. */
 #ifndef TESTS_UNIT_JOB_FORMS_H
 #define TESTS_UNIT_JOB_FORMS_H
 

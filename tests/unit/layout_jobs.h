@@ -1,4 +1,4 @@
-/* unit/layout_jobs.h - small random jobs of every framework, for searches over layouts that can be tried out. */
+/* unit/layout_jobs.h - small random jobs of every framework, for searches over layouts that can be enumerated. */
 #ifndef EK_TESTS_LAYOUT_JOBS_H
 #define EK_TESTS_LAYOUT_JOBS_H
 
@@ -59,8 +59,9 @@ static inline void torchtitan_text(ek__random *r, char *text, size_t size, int l
     (void)layers;
 }
 
-/* Layers of several kinds: one of multi-token prediction behind, some without experts in front, every second one.
- * Tokens may go once to each node. MindFormers' weights that are shared are gathered for each layer's passes, or once.
+/* Layers of several kinds: one of multi-token prediction at the end, some without experts at the beginning, or every
+ * second one with them. Tokens may go once to each node. MindFormers' sharded weights are gathered for each layer's
+ * passes, or once.
  */
 static inline void vary(ek__random *r, ek_job *job)
 {

@@ -1,4 +1,5 @@
-/* A calibration as a table, a picture and a page: figures made by hand come back from where they are drawn. */
+/* Tests a calibration as a table, a picture and a page: figures made by hand are read back from their places in the
+ * drawing. */
 #include "assert_close.h"
 #include "described.h"
 #include "evenkeel/calibration.h"
@@ -146,7 +147,7 @@ static bool circle(const char *text, const char *style, int n, double *x, double
     return false;
 }
 
-/* Places are logarithms of steps: the line of equal times tells their scale. */
+/* Places are logarithms of steps: the line of equal times gives their scale. */
 static void points_stand_where_their_steps_say(void **state)
 {
     (void)state;
@@ -179,12 +180,12 @@ static void errors_are_drawn_but_those_of_a_start_far_off(void **state)
     const char *second = strstr(text, "Predicted less measured");
     double x, y[3];
     assert_non_null(second);
-    /* Behind both plots' titles: of each kind the first plot's points, then the second's. */
+    /* After both plots' titles: of each kind the first plot's points, then the second's. */
     assert_true(circle(text, "p1", 2, &x, &y[0]) && circle(text, "p2", 2, &x, &y[1]) &&
                 circle(text, "p3", 1, &x, &y[2]));
     assert_close_to((y[1] - y[0]) / (y[2] - y[0]), (20.0 - 5) / (-10.0 - 5), 1e-3);
     assert_non_null(strstr(text, "1 prediction of the start is further off than this axis goes"));
-    assert_false(circle(text, "p0", 3, &x, y)); /* 1 s is met and on both, 4 s on the first alone */
+    assert_false(circle(text, "p0", 3, &x, y)); /* 1 s is predicted exactly and on both, 4 s only on the first */
     assert_non_null(strstr(text, "fit: 2, off by 2.5 % in the mean"));
     assert_non_null(strstr(text, "0.8 → 0.6 ± 0.05"));
     assert_non_null(strstr(text, "Calibration of A &lt;fast&gt; one"));

@@ -1,6 +1,6 @@
-/* Clusters whose stages differ: memory, speed, edges, fixed stages and forbidden recompute kinds. Judged by trying
- * every plan through the full simulation, and the simulation of speeds by a model whose layers are as slow as the
- * stages. */
+/* Tests clusters with different stages: memory, speed, edges, fixed stages and forbidden recompute kinds. The oracle of
+ * plans is the full simulation of every plan, and that of the simulation of speeds is a model with layers as slow as
+ * the stages. */
 
 #include <setjmp.h>
 #include <stdarg.h>
@@ -45,7 +45,7 @@ static void random_layer(ek__random *r, ek_layer *body, const bool *modelled, in
     }
 }
 
-/* Fix some stages, each to what leaves the others their least. */
+/* Fix some stages, each to a count that leaves the others their minimum. */
 static void fix_some(ek__random *r, instance *x)
 {
     const ek_shape *shape = ek_order_shape(x->order);
@@ -202,7 +202,7 @@ static exhaust try_everything(const instance *x)
     return e;
 }
 
-/* The answer keeps to everything and takes what it says. */
+/* The answer obeys all constraints and takes the reported time. */
 static void check_answer(const instance *x, const ek_balance_result *result)
 {
     ek_error err;
@@ -363,7 +363,8 @@ static void equal_stages_are_the_plain_cluster(void **state)
     }
 }
 
-/* The peak of a stage from its blocks alone, what recomputation brings back included; and what balance then answers. */
+/* The peak of a stage from only its blocks, including the activations that recomputation restores; and the answer of
+ * balance. */
 static void recomputation_brings_activations_back(void **state)
 {
     (void)state;
@@ -437,7 +438,7 @@ static void recomputation_brings_activations_back(void **state)
     assert_true(n_solved > 8 && n_larger > 0);
 }
 
-/* What one layer of a chunk brings back: the most of any kind, by hand. */
+/* Activations that one layer of a chunk restores: the maximum of any kind, by hand. */
 static void the_layer_that_recomputes_most_counts(void **state)
 {
     (void)state;

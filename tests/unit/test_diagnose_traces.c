@@ -1,6 +1,6 @@
-/* Diagnoses of traces beside the traces' own figures: no run that loses much is told that nothing slows it down, and a
- * figure that both commands print is one figure. Over all shipped, made and reference traces, over generated pipelines
- * with and without a plan, and over a job of which only tables are there. */
+/* Tests diagnoses of traces against the traces' own figures: a run that loses much is never reported as healthy, and
+ * figures that both commands print are equal. Over all shipped, made and reference traces, over generated pipelines
+ * with and without a plan, and over a job with only tables. */
 #define _XOPEN_SOURCE 700 /* nftw */
 #include "input.h"
 
@@ -84,7 +84,7 @@ static int64_t wait_of(const ek_trace_step *step)
     return step->pipeline_wait;
 }
 
-/* ---- what must hold of any run ---- */
+/* ---- invariants of any run ---- */
 
 /* Independent of the rules: parts of the mean step, as the table of `trace` prints them. */
 static void check_not_silent(const char *what, const looked_at *l)
@@ -264,7 +264,7 @@ static void idle_time_has_one_figure(void **state)
         }
 }
 
-/* ---- tables alone ---- */
+/* ---- only tables ---- */
 
 typedef struct made_rank {
     int rank, stage;
@@ -313,7 +313,7 @@ static void write_tables(const made_rank *r)
 static void a_job_of_tables_alone_has_its_bottlenecks(void **state)
 {
     (void)state;
-    /* Share exposed, stages apart, idle: each alone and together; ids that must be found, or none. */
+    /* Share exposed, stages apart, idle: each separately and together; ids that must be found, or none. */
     static const struct {
         double computing[2], exposed;
         const char *id[3];

@@ -1,5 +1,5 @@
-/* Tables of kernels as events: every row that has its times is there once with them, on its stream, with what the row
- * tells, whatever its texts hold; however the text is asked for it is the same; damage ends it and is told. */
+/* Tests tables of kernels as events: every row with times appears once with them, on its stream, with the row's values,
+ * whatever bytes its texts contain; the text is the same for any size of reads; damage ends it and is reported. */
 #include "input.h"
 
 #include <inttypes.h>
