@@ -1,5 +1,5 @@
-/* The balancer against an exhaustive search that knows nothing of it: every layer count and every value of the three
- * lists of every chunk, each judged by the plan's own costs and the full simulation. */
+/* Tests the balancer against an independent exhaustive search: every layer count and every value of the three lists of
+ * every chunk, each evaluated by the plan's own costs and the full simulation. */
 
 #include <setjmp.h>
 #include <stdarg.h>
@@ -118,7 +118,8 @@ static double peak_of(const exhaust *e, int stage)
     return fixed + most;
 }
 
-/* What a stage's chunks and its sends and receives, where they block, take for one micro-batch; the most of any. */
+/* Time of a stage's chunks and its sends and receives, where they block, for one micro-batch; the maximum of all
+ * stages. */
 static double slowest_work(const exhaust *e)
 {
     int p = e->plan.n_stages, last = p * e->plan.n_chunks - 1;
@@ -296,8 +297,8 @@ static void annealing_alone_finds_the_same(void **state)
     assert_true(n >= effort(15, 2));
 }
 
-/* Micro-batches that are counted by the slowest stage's work, and a rule of what every chunk recomputes: annealing
- * finds what every plan judged that way says is best. */
+/* Micro-batches that are counted by the slowest stage's work, and a recomputation rule of every chunk: annealing finds
+ * the best of all plans evaluated in that way. */
 static void annealing_keeps_to_what_all_chunks_share(void **state)
 {
     (void)state;

@@ -1,5 +1,5 @@
-/* Logs of dry runs: every way a memory line can look, several runs in one log, what went wrong in a log without peaks,
- * and lines anywhere in a stream. The oracle reads a whole log into memory, line by line, by regular expressions. */
+/* Tests logs of dry runs: every form of a memory line, several runs in one log, the errors of a log without peaks, and
+ * lines anywhere in a stream. The oracle reads a whole log into memory, line by line, by regular expressions. */
 #include "input.h"
 
 #include <math.h>
@@ -160,7 +160,7 @@ static void a_file_cut_anywhere_has_what_stands_before_the_cut(void **state)
     }
 }
 
-/* ---- what a log without peaks says ---- */
+/* ---- logs without peaks ---- */
 
 static void the_last_errors_are_kept_each_line_once(void **state)
 {

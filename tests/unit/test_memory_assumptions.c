@@ -1,5 +1,5 @@
-/* Rules that the verdict hangs on, against brute force: every file is read again with each alternative of each assumed
- * rule, as `--rule` would have it, and predicted. Limits lie between the predictions too, so that verdicts do change.
+/* Tests the rules that a verdict depends on against brute force: every file is read again with each alternative of each
+ * assumed rule, as with `--rule`, and predicted. Limits also lie between the predictions, so that verdicts do change.
  */
 #include "effort.h"
 

@@ -1,5 +1,5 @@
-/* Calibration: knobs that made peaks are found again as far as the widths allow, errors are those of a refit, and the
- * published peaks of a 175B run are met from four of its stages. */
+/* Tests calibration: the parameters that generated peaks are recovered as far as the widths allow, errors are those of
+ * a refit, and the published peaks of a 175B run are predicted from four of its stages. */
 #include "memory_model.h"
 
 #include <math.h>
@@ -79,8 +79,7 @@ static void knobs_that_made_the_peaks_are_found(void **state)
     ek_job_clear(&job);
 }
 
-/* Activations 3 % above what is derived are three times as far off as they are expected to be: a constant stands in
- * for most of that. */
+/* Activations 3 % above the derived ones are off by three times their expected error: a constant takes most of that. */
 static void a_constant_stands_in_for_what_is_unlikely(void **state)
 {
     (void)state;
@@ -138,7 +137,7 @@ static double mean_left_out(ek_job *job, const ek_memory_peak *peaks, int n_knob
     return mean;
 }
 
-/* Noise on top of a constant: what leaving out says is what leaving out gives. */
+/* Noise on top of a constant: the leave-one-out errors equal those of real refits. */
 static void errors_of_leaving_out_are_those_of_a_refit(void **state)
 {
     (void)state;

@@ -1,5 +1,5 @@
-/* The linear method against its own formula, evaluated pair by pair over every plan; and the exhaustive solver against
- * branch and bound, and as the judge of the linear method. */
+/* Tests the linear method against its own formula, evaluated pair by pair over every plan; and the exhaustive solver
+ * against branch and bound, and as the oracle of the linear method. */
 
 #include <setjmp.h>
 #include <stdarg.h>
@@ -362,7 +362,7 @@ static void exhaustive_agrees_with_branch_on_every_schedule(void **state)
     }
 }
 
-/* Balances, and says how many bytes went to standard output and error meanwhile. */
+/* Balances, and returns how many bytes went to standard output and error meanwhile. */
 static long written_by(const instance *x, const char *solver, ek_balance_result *result)
 {
     FILE *file = tmpfile();

@@ -1,4 +1,5 @@
-/* Readers of texts in memory: the same as the readers of files, of every example, and no byte beyond the text. */
+/* Tests readers of texts in memory: they give the same as the readers of files, for every example, and read no byte
+ * beyond the text. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>

@@ -1,5 +1,5 @@
-/* Rankings and sweeps against separate calls of the balancer: a small model that is solved long before the clock ends
- * it, so every answer is that of ek_balance_arranged() to the last bit. */
+/* Tests rankings and sweeps against separate calls of the balancer: a small model that is solved long before the clock
+ * ends it, so every answer is that of ek_balance_arranged() to the last bit. */
 #include "report_fixture.h"
 
 #include <math.h>
@@ -188,7 +188,7 @@ static void an_interrupt_skips_the_candidates_that_follow(void **state)
     ek_choice_clear(&choice);
 }
 
-/* Lists for two chunks alone. */
+/* Lists only for two chunks. */
 static ek_status fill_two_chunks(const void *user, const ek_shape *shape, ek_balance_options *options, void **own,
                                  ek_error *err)
 {
@@ -351,7 +351,7 @@ static void limits_are_swept_one_below_the_other(void **state)
     assert_null(sweep.row);
 }
 
-/* The larger limit has transfers besides, and so a higher bound. */
+/* The larger limit also has transfers, and so a higher bound. */
 static ek_status fill_transfers(const void *user, const ek_shape *shape, ek_balance_options *options, void **own,
                                 ek_error *err)
 {
