@@ -1,6 +1,6 @@
-/* The tables beside a trace: communication, memory, data pipeline, marks. Oracles: figures worked out by hand for the
- * fixtures, naive sums and a sweep tick by tick for random tables, and the known values of
- * made and of real traces. */
+/* Tests the tables beside a trace: communication, memory, data pipeline, marks. Oracles: figures computed by hand for
+ * the fixtures, naive sums and a sweep tick by tick for random tables, and the known values of made and of real
+ * traces. */
 #include "input.h"
 
 #include <jansson.h>
@@ -162,7 +162,7 @@ static void operators_that_cannot_be_read_are_named(void **state)
     assert_int_equal(c->n_comm_sums, 2);
     check_sum(&c->comm_sum[0], "step", false, "a@g", 2, (double[]){4, 0, 0, 4, 0}, 0);
     check_sum(&c->comm_sum[1], "step", false, "d", 1, (double[]){2, 0, 0, 2, 0}, 0);
-    /* Another file of the same rank goes behind; one that is nothing of the kind changes nothing. */
+    /* Another file of the same rank is appended; one of another kind changes nothing. */
     assert_int_equal(read_text(&r, ek__table_communication, "{}"), EK_OK);
     assert_int_equal(read_text(&r, ek__table_communication, "{\"(0, 1)\": {\"hcom@g\": {}}}"), EK_ERR_INPUT);
     assert_int_equal(c->n_comm_sums, 2);
@@ -288,7 +288,7 @@ static void older_files_count_every_operator(void **state)
     assert_int_equal(c->n_links, 2);
     assert_close_to(find_link(c, "33:0-8")->bandwidth_gbps, 3, 1e-12);
     assert_close_to(find_link(c, "11:0-1")->bandwidth_gbps, 4, 1e-12);
-    /* hccl_raw's links go behind, transports are made anew: SDMA joins, RDMA has another link. */
+    /* hccl_raw's links are appended, transports are made again: SDMA joins, RDMA has another link. */
     read_well(&r, ek__table_hccl_raw, fixture("hccl_raw_3.csv"));
     assert_int_equal(c->n_links, 5);
     assert_int_equal(c->n_transports, 3);
@@ -590,7 +590,8 @@ static void entries_of_other_shapes_are_left_out(void **state)
     end(&r);
 }
 
-/* Lifetimes of operators' allocations: what was released alone was there before, also where its size is below 0. */
+/* Lifetimes of operators' allocations: an allocation with only a release was there before, also where its size is below
+ * 0. */
 static void allocations_of_operators_become_a_map_of_each_device(void **state)
 {
     (void)state;
@@ -850,7 +851,7 @@ static void times_per_batch_are_read_sideways_and_upright(void **state)
         assert_close_to(d->per_pipeline_ms, .5, 0);
         assert_true(isnan(d->per_push_queue_ms));
     }
-    /* What is told twice counts as it was told first. */
+    /* Of duplicate values the first counts. */
     assert_int_equal(read_text(&r, ek__table_minddata_summary, "a,b\nper_batch_time,3\nper_batch_time,9\n"), EK_OK);
     assert_close_to(d->per_batch_ms, 3, 0);
     assert_int_equal(read_text(&r, ek__table_minddata_summary, "a,b\nper_batch_time,soon\n"), EK_OK);
@@ -1023,7 +1024,7 @@ static void words_of_python_are_no_numbers_and_texts_stay(void **state)
     end(&r);
 }
 
-/* Tables whose bytes were changed, cut or doubled at random: read, or refused with a message. */
+/* Tables with bytes changed, cut or doubled at random: read, or refused with a message. */
 static void damaged_tables_do_no_harm(void **state)
 {
     (void)state;

@@ -1,5 +1,5 @@
-// The source over a server, with a server made here that cuts and writes its answers by docs/view-json.md from plain
-// lists of events.
+// Tests the source over a server, with a server made here that cuts and writes its answers by docs/view-json.md from
+// plain lists of events.
 
 import assert from "node:assert/strict";
 import { test } from "node:test";
