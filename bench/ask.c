@@ -1,4 +1,4 @@
-/* Queries of an index: measures the time to open it, to the first picture, for any zoom, a search and the total sums,
+/* Measures queries of an index: the time to open it, to the first picture, for any zoom, a search and the total sums,
  * and the resident memory. */
 #include <stdio.h>
 #include <stdlib.h>

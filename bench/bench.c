@@ -1,9 +1,9 @@
-/* The bench. Measures simulation speed and its growth; every balancing case with default options, and the linear method
- * beside the default on the cases that the original tool was run on; the gaps of the certificates; tuning from a
- * training YAML to its settings; traces from 10 MB to 20 GB; graphs as text; predicted against published memory and
- * steps; the linter's findings in shipped files; the diagnosis of faults injected in runs; and the page in a browser.
- * Prints tables with ratios, so that a noisy machine affects both sides, writes them as Markdown to the given file, and
- * fails where a bound that the project promises does not hold.
+/* Runs the bench and writes its report. It measures simulation speed and its growth; every balancing case with default
+ * options, and the linear method beside the default on the cases that the original tool was run on; the gaps of the
+ * certificates; tuning from a training YAML to its settings; traces from 10 MB to 20 GB; graphs as text; predicted
+ * against published memory and steps; the linter's findings in shipped files; the diagnosis of faults injected in runs;
+ * and the page in a browser. Prints tables with ratios, so that a noisy machine affects both sides, writes them as
+ * Markdown to the given file, and fails where a bound that the project promises does not hold.
  *
  * usage: [BENCH_PARTS="gaps bounds"] [MILP_SECONDS=60] ... bench [FILE.md [COMMIT]]
  * BENCH_PARTS names the parts to run, by default all, in the order of the table below; the seconds of its last column

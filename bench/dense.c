@@ -1,4 +1,4 @@
-/* Traces of short events that are all kept: measures the cost of reading them beside that of finding them. Calls of the
+/* Measures traces of short events that are all kept: the cost of reading them beside that of finding them. Calls of the
  * runtime alternate with the kernels that they launch, about 190 bytes each, within steps that the host marks. */
 #include <inttypes.h>
 #include <stdio.h>

@@ -1,8 +1,8 @@
-/* Estimates (ESTIMATE_FOLDS=5, 1: no fits; ESTIMATE_TABLES=WORD: tables with WORD in the file name): compares the
- * predicted step of every published run with the measured one. Devices are the shipped ones, and ones fitted to a
- * table's other models and layouts, starting from the shipped device or from one with measured kernels; a further fit
- * chooses its held-out rows as the other half of the table's source was chosen. The tables are read from the folder
- * that EK_SHARED names; without it that part is skipped with a note. */
+/* Compares the predicted step of every published run with the measured one (ESTIMATE_FOLDS=5, 1: no fits;
+ * ESTIMATE_TABLES=WORD: tables with WORD in the file name). Devices are the shipped ones, and ones fitted to a table's
+ * other models and layouts, starting from the shipped device or from one with measured kernels; a further fit chooses
+ * its held-out rows as the other half of the table's source was chosen. The tables are read from the folder that
+ * EK_SHARED names; without it that part is skipped with a note. */
 #include <assert.h>
 #include <math.h>
 #include <stdio.h>

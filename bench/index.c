@@ -1,4 +1,4 @@
-/* Indices of traces: measures how fast one is written beside `evenkeel trace` on the same file in the same minutes, in
+/* Measures indices of traces: how fast one is written beside `evenkeel trace` on the same file in the same minutes, in
  * how much memory, and its size. The largest trace comes through a pipe, as for `trace`, where the disk has room for
  * its index and for the runs of the sort. */
 #include <stdio.h>

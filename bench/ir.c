@@ -1,4 +1,4 @@
-/* Graphs as text: measures how fast files from 25 MB to 200 MB are read and in how much memory, beside the fastest pass
+/* Measures graphs as text: how fast files from 25 MB to 200 MB are read and in how much memory, beside the fastest pass
  * over the same bytes that looks for line ends only (memchr on the file in memory), and how long reading, checks and
  * the text take together. The files are generated; every reading is a separate process, so that its memory is measured
  * separately. Others may use the machine meanwhile, so seconds are processor seconds (the files are in memory, so there

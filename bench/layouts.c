@@ -1,6 +1,6 @@
-/* Layouts: measures the search's time over devices and layers, the layouts that a core bounds in a second, the time to
- * the first plan, the memory, and the proved share of the best step. Jobs are those of examples/gallery, each search in
- * a separate process. */
+/* Measures the search for layouts: its time over devices and layers, the layouts that a core bounds in a second, the
+ * time to the first plan, the memory, and the proved share of the best step. Jobs are those of examples/gallery, each
+ * search in a separate process. */
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>

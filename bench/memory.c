@@ -1,4 +1,4 @@
-/* Memory: compares predictions with every published figure that has a job, calibrates on a few stages, and measures how
+/* Compares memory predictions with every published figure that has a job, calibrates on a few stages, and measures how
  * the time of a prediction grows with the job. The published figures are read from the folder that EK_SHARED names;
  * without it that part is skipped with a note. */
 #include <math.h>

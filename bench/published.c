@@ -1,4 +1,4 @@
-/* The published cases: runs them with default options and with the linear method, and measures the gaps of their
+/* Runs the published cases with default options and with the linear method, and measures the gaps of their
  * certificates. */
 #include <stdio.h>
 

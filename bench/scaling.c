@@ -1,4 +1,4 @@
-/* Models of other sizes than the published ones: measures the time of the proof with one chunk a stage, and how time
+/* Measures models of other sizes than the published ones: the time of the proof with one chunk a stage, and how time
  * and memory grow with stages, chunks, micro-batches and layers. Memory limits are multiples of the smallest limit that
  * has a plan, since this ratio makes a case easy or hard. */
 #include <stdio.h>

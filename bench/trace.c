@@ -1,4 +1,4 @@
-/* Traces: measures how fast a step's breakdown is found in files from 10 MB to 20 GB, in how much memory, beside
+/* Measures traces: how fast a step's breakdown is found in files from 10 MB to 20 GB, in how much memory, beside
  * Python's json.load of the same file, and a run of 64 ranks. A file consists of copies of a real trace: every copy is
  * one step later, and its steps and arrows continue the numbering. Every reading is a separate process, so that its
  * memory is measured separately. Files too large for the disk, and the largest one, come through a pipe. */

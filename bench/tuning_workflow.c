@@ -1,5 +1,6 @@
-/* From a training YAML to its settings: measures the quality of the guide's dry runs, the speed of reading logs beside
- * a line-by-line reader, and how the time of writing a plan into a training YAML grows with the file. */
+/* Measures the tuning workflow from a training YAML to its settings: the quality of the guide's dry runs, the speed of
+ * reading logs beside a line-by-line reader, and how the time of writing a plan into a training YAML grows with the
+ * file. */
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>

@@ -1,4 +1,4 @@
-/* Values of the axes of layouts. */
+/* Reads the values of the axes of layouts. */
 #include "axes.h"
 #include "evenkeel/layout.h"
 

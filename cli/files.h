@@ -40,7 +40,7 @@ typedef struct cli_replaced {
 } cli_replaced;
 
 /**
- * Replace a file by an edited text: into `output` ("-": stdout) when that is given, else into the file itself, whose
+ * Replace a file by an edited text: into `output` ("-": stdout) when that is given, else into the file itself, and the
  * old text stays as PATH.bak (PATH.bak2 and so on when there is one). Both have its mode, owner and group. An unchanged
  * text is not written again.
  * @return false after a message, with the file as it was

@@ -9,7 +9,7 @@
 
 /** Forget those of the command line before. */
 void cli_named_begin(void);
-/** Add what an option names, or an operand (`option` is NULL), an input. False after a message. */
+/** Add the file that an option names, or an operand (`option` is NULL), which is an input. False after a message. */
 bool cli_named_add(const cli_option *option, const char *text);
 /**
  * Check the outputs: files that can be written as far as their folder shows, no file twice, no input, one at most on

@@ -157,7 +157,7 @@ const char **cli_operands(int argc);
  */
 int cli_parse(const cli_spec *spec, int argc, char **argv, void *base, const char **operand);
 
-/** Is `option` the one whose first name is `name`? */
+/** Is `name` the first name of `option`? */
 bool cli_is(const cli_option *option, const char *name);
 
 /** A number in the range of the row, which the message names; false after an error message. */

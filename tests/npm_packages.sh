@@ -1,7 +1,7 @@
 # shellcheck shell=sh disable=SC2034 # `why` is read by who calls
 # Installs npm packages of tests, for scripts that read this file with `.`.
 
-# Install what package.json and package-lock.json of FROM name below FOLDER, with the versions and checksums of the
+# Install the packages of FROM's package.json and package-lock.json below FOLDER, with the versions and checksums of the
 # latter, unless it is installed. On failure `why` names the missing part in a few words, the log goes to stdout as
 # TAP's comments, and the status is 1.
 #

@@ -5,7 +5,7 @@ count = bad = 0
 
 
 def report(claim, problems):
-    """A claim holds where there are no problems, of which the first are shown."""
+    """A claim is true without problems; the first problems are printed."""
     global count, bad
     count += 1
     problems = list(problems)

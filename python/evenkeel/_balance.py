@@ -177,7 +177,8 @@ def balance(layers: Union[Layers, Path], n_stages: Optional[int] = None, n_micro
             forbidden: Sequence[str] = (), min_layers: int = 1, time_limit: Optional[float] = None,
             gap: Optional[float] = None, n_threads: int = 0, seed: int = 1,
             progress: ProgressFunction = None) -> Balance:
-    """The plan with the shortest simulated step whose peaks keep the limit (MB). layers: Layers, or a layer or init file.
+    """The plan with the shortest simulated step among those with peaks within the limit (MB). layers: Layers, or a
+    layer or init file.
 
     n_stages, n_micro_batches, n_chunks (of a stage), less_memory, memory_limit_mb: values that are not given come from
     an init file, else they are 4, 4, the least of the schedule, false and 56000. schedule: a name. schedule and

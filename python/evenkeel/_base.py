@@ -189,7 +189,7 @@ def view(pointer: Any, shape: Sequence[int], owner: object) -> Array:
     for length in shape:
         count *= length
     numpy = _numpy()
-    # The buffer holds the pointer, the pointer its destructor, and that the owner.
+    # The buffer references the pointer, the pointer its destructor, and that the owner.
     kept = _ffi.gc(pointer, lambda _, owner=owner: None) if count else None
     memory = memoryview(_ffi.buffer(kept, count * _ffi.sizeof(kind)) if count else b"").toreadonly()
     if numpy is not None:

@@ -181,8 +181,8 @@ def make_layers(forward_time: Numbers, *, activation_mb: Any, backward_time: Any
                 const_mb: float = 0.0, name: str = "model", recompute_transient: bool = False) -> Layers:
     """A model without a file, from numbers, lists or NumPy arrays.
 
-    Each argument has one value for each body layer in model order, or one for all. n_layers: how many such layers each
-    value stands for (1). Equal neighbours become one kind; a model has at most 16 kinds.
+    Each argument has one value for each body layer in model order, or one for all. n_layers: the number of such layers
+    that each value describes (1). Equal neighbours become one kind; a model has at most 16 kinds.
 
     forward_time: of one layer and micro-batch, any unit. backward_time: likewise, including recomputation; by kind of
     recomputation ("none", "select", "comm", "both", "full") as a dict of such values; a missing value is 2 x forward

@@ -50,7 +50,7 @@ export function run(args, options = {}) {
     return execFileSync(evenkeel, args, { cwd: root, encoding: "utf8", stdio: ["ignore", "pipe", "pipe"], maxBuffer: 1 << 28, ...options });
 }
 
-/** The path of the page that these arguments write, made once. `PAGE` among them stands for its path. */
+/** The path of the page that these arguments write, made once. `PAGE` among them is replaced by its path. */
 export function page_of(name, args) {
     const path = join(folder, "pages", `${name}.html`);
     mkdirSync(join(folder, "pages"), { recursive: true });

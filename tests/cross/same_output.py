@@ -4,7 +4,7 @@
     tests/cross/same_output.py HERE THERE
 
 HERE is the command of this machine. THERE is that of another, started by the command in MESON_EXE_WRAPPER. Outputs are
-the same byte by byte. Fits solve linear equations with LAPACK, whose sums are not in the same order on every machine:
+the same byte by byte. Fits solve linear equations with LAPACK, which does not add in the same order on every machine:
 their numbers agree within TOLERANCE of the larger, all else is the same.
 """
 import json

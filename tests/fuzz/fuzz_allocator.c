@@ -1,4 +1,4 @@
-/* Allocators: the input is a sequence of allocations and releases, two bytes each, after four bytes of settings.
+/* Fuzzes allocators: the input is a sequence of allocations and releases, two bytes each, after four bytes of settings.
  * Whatever the sequence, tensors do not overlap, offsets are aligned, and the figure is never below the memory
  * allocated at once. */
 #include <assert.h>

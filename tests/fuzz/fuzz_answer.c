@@ -1,5 +1,5 @@
-/* Answers of the server: an address, without its slashes and token, requested from the index of a small trace. Whatever
- * the bytes, there is a reply, which is JSON where its type is JSON, or a message for the client. */
+/* Fuzzes answers of the server: an address, without its slashes and token, requested from the index of a small trace.
+ * Whatever the bytes, there is a reply, which is JSON where its type is JSON, or a message for the client. */
 #include <assert.h>
 #include <jansson.h>
 #include <stdio.h>

@@ -1,6 +1,6 @@
-/* A profiler's database: whatever the bytes, each form that it can be read as is read to its end. Events are a JSON
- * text with an array, tables have a header and as many cells in each row, and reading in pieces of any size gives the
- * same bytes. SQLite opens files by name, so the bytes go through one of a folder in memory. */
+/* Fuzzes a profiler's database: whatever the bytes, each form that it can be read as is read to its end. Events are a
+ * JSON text with an array, tables have a header and as many cells in each row, and reading in pieces of any size gives
+ * the same bytes. SQLite opens files by name, so the bytes go through one of a folder in memory. */
 #include <assert.h>
 #include <jansson.h>
 #include <stdio.h>

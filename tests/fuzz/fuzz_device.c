@@ -1,5 +1,5 @@
-/* A device file: a device that is read has rates that a time can be computed with, and the same device is read from its
- * written file. */
+/* Fuzzes a device file: a device that is read has rates that a time can be computed with, and the same device is read
+ * from its written file. */
 #include <assert.h>
 #include <math.h>
 #include <stdlib.h>

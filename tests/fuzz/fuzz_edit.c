@@ -1,5 +1,5 @@
-/* The editor: the input's lines up to an empty one are changes ("a.b=[1, 2]", at most four), the rest is the file. A
- * change is refused with a message, or gives a file in which only this change differs. */
+/* Fuzzes the editor: the input's lines up to an empty one are changes ("a.b=[1, 2]", at most four), the rest is the
+ * file. A change is refused with a message, or gives a file in which only this change differs. */
 #include <assert.h>
 #include <stdlib.h>
 

@@ -1,5 +1,5 @@
-/* Framing of traces: whatever the bytes, blocks of any size hold the same events, and where all of them are sound, the
- * file has the same header and the same problem. The first byte is the size of the smaller blocks. */
+/* Fuzzes framing of traces: whatever the bytes, blocks of any size hold the same events, and where all of them are
+ * sound, the file has the same header and the same problem. The first byte is the size of the smaller blocks. */
 #include <assert.h>
 #include <string.h>
 

@@ -1,5 +1,5 @@
-/* A training job: a job that is read passes the check of jobs, its lists are within its layers, and it equals its copy,
- * also with degrees of the command line. A refusal has a message. */
+/* Fuzzes a training job: a job that is read passes the check of jobs, its lists are within its layers, and it equals
+ * its copy, also with degrees of the command line. A refusal has a message. */
 #include <assert.h>
 #include <stdlib.h>
 #include <string.h>

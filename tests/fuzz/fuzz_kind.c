@@ -1,5 +1,5 @@
-/* The kind of a file, by its content: whatever the bytes, every function that recognises one ends with a kind or a
- * message, a byte-order mark does not change its kind in a run, and repeated calls give the same kind. */
+/* Fuzzes the kind of a file, by its content: whatever the bytes, every function that recognises one ends with a kind or
+ * a message, a byte-order mark does not change its kind in a run, and repeated calls give the same kind. */
 #include <assert.h>
 #include <stdlib.h>
 #include <string.h>

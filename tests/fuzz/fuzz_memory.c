@@ -1,6 +1,6 @@
-/* Predictions of a job's memory: whatever the file, a job that passes the checks has a prediction with parts that add
- * up, a memory timeline with the peak as its maximum, and the saved activations of its layers; only a schedule without
- * an order is refused.
+/* Fuzzes predictions of a job's memory: whatever the file, a job that passes the checks has a prediction with parts
+ * that add up, a memory timeline with the peak as its maximum, and the saved activations of its layers; only a schedule
+ * without an order is refused.
  */
 #include <assert.h>
 #include <stdlib.h>

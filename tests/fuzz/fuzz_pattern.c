@@ -1,6 +1,6 @@
-/* Patterns of recompute_config: the first line is a pattern, the second the path of an operator. Whatever the bytes, a
- * pattern that can be read always matches the same operators, only those of the graph, and an operator's own path is a
- * pattern of it. */
+/* Fuzzes patterns of recompute_config: the first line is a pattern, the second the path of an operator. Whatever the
+ * bytes, a pattern that can be read always matches the same operators, only those of the graph, and an operator's own
+ * path is a pattern of it. */
 #include <assert.h>
 #include <stdlib.h>
 #include <string.h>

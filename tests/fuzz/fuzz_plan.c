@@ -1,4 +1,4 @@
-/* The plan file: a plan that is read is a plan of the model, so it can be simulated. */
+/* Fuzzes the plan file: a plan that is read is a plan of the model, so it can be simulated. */
 #include <assert.h>
 #include <string.h>
 

@@ -1,4 +1,4 @@
-/* A request's address: whatever the bytes, its pieces lie within it, values are within their ranges, a list is
+/* Fuzzes a request's address: whatever the bytes, its pieces lie within it, values are within their ranges, a list is
  * ascending, and values that are written again are read as the same. */
 #include <assert.h>
 #include <inttypes.h>

@@ -1,5 +1,5 @@
-/* A rewritten trace: whatever the bytes, a selection is a trace that can be read, contains the counted events, and
- * gives the same events when it is rewritten. The first byte chooses the selection. */
+/* Fuzzes a rewritten trace: whatever the bytes, a selection is a trace that can be read, contains the counted events,
+ * and gives the same events when it is rewritten. The first byte chooses the selection. */
 #include <assert.h>
 #include <stdlib.h>
 #include <string.h>

@@ -1,5 +1,5 @@
-/* Every reader of a table, chosen by the first byte: whatever the others, figures are consistent and texts are there. A
- * second reading into the same result must not damage that of the first. */
+/* Fuzzes every reader of a table, chosen by the first byte: whatever the others, figures are consistent and texts are
+ * there. A second reading into the same result must not damage that of the first. */
 #include <assert.h>
 #include <string.h>
 

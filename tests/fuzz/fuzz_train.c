@@ -1,5 +1,5 @@
-/* The training file: a file that is read has shapes that a model can be split by, and a plan that places its layers;
- * writing another plan into it is refused with a message, or gives a file with that plan. */
+/* Fuzzes the training file: a file that is read has shapes that a model can be split by, and a plan that places its
+ * layers; writing another plan into it is refused with a message, or gives a file with that plan. */
 #include <assert.h>
 #include <math.h>
 #include <stdlib.h>

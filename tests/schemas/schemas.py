@@ -3,9 +3,9 @@
 
     schemas.py EVENKEEL ROOT
 
-Prints TAP. Every schema is one of draft 2020-12 and has a command here whose document it accepts; golden files and
-outputs of command-line cases are accepted by the schema of their kind; and a missing key, an unknown key or a value of
-another type is refused, wherever in the document it is.
+Prints TAP. Every schema is one of draft 2020-12 and has a command here with a document that it accepts; golden files
+and outputs of command-line cases are accepted by the schema of their kind; and a missing key, an unknown key or a value
+of another type is refused, wherever in the document it is.
 """
 import copy
 import glob

@@ -484,7 +484,7 @@ static void contradictions_are_counted_and_end_what_they_contradict(void **state
     ek__block_list_clear(&list);
 }
 
-/* Pages that an event unmaps in part: the rest stays, and what no event mapped was there before. */
+/* Pages that an event unmaps in part: the rest stays, and memory that no event mapped was there before. */
 static void pages_are_unmapped_in_parts(void **state)
 {
     (void)state;

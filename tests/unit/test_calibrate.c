@@ -608,7 +608,7 @@ static double slow_correction(const ek__layer_sample *sample, const ek__layer_le
     return sum;
 }
 
-/* Runs of five layers in four layouts each, whose heads take half as long again: layers and heads are recovered
+/* Runs of five layers in four layouts each, with heads that take half as long again: layers and heads are recovered
  * separately, the prediction for a left-out run equals that of refitting without it, and the table agrees with the
  * process. */
 static void layers_are_learned_from_the_other_runs(void **state)
@@ -732,7 +732,7 @@ static void layers_tell_of_others_beyond_chance_alone(void **state)
     assert_true(wide[0] < 0.4 * TRIES && wide[1] == TRIES);
 }
 
-/* Runs made on a device whose layers and heads take longer or shorter than their kernels: every fourth is held out of a
+/* Runs made on a device where layers and heads take longer or shorter than their kernels: every fourth is held out of a
  * fit of the others, and is predicted well where the constants without the table would be wrong. */
 static void layers_and_heads_of_made_runs_come_back(void **state)
 {

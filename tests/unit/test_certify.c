@@ -324,7 +324,7 @@ static bool check_lone(const ek__problem *problem, const ek_balance_options *opt
     return tight;
 }
 
-/* Layers in fractions. At its end it is no less than the mean bound, whose paths are among its own. */
+/* Layers in fractions. At its end it is no less than the mean bound, since its paths include that bound's. */
 static double check_relaxed(const ek__problem *problem, ek_balance_options options, double optimum)
 {
     ek_error err;

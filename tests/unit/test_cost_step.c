@@ -475,7 +475,7 @@ static void older_attention_takes_longer(void **state)
 }
 
 /* Seconds of the context and the attention part of llama3 8B, 4096 tokens on a ring of four ranks, two of them in a
- * node, whose cards do 1 GB/s. Attention costs its FLOPs alone, at shares of the peak. */
+ * node with cards of 1 GB/s. Attention costs only its FLOPs, at shares of the peak. */
 static void ring_seconds(double forward_share, double backward_share, double *context, double *attention)
 {
     static const char text[] = "[model]\nname = \"llama3\"\nflavor = \"8B\"\n[training]\nlocal_batch_size = 1\n"

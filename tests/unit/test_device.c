@@ -435,7 +435,7 @@ static void shipped_files_say_what_they_rest_on(void **state)
         const ek_curve *c = &d->curve[EK_KERNEL_MATMUL];
         assert_true(c->basis == (fitted ? EK_COST_FITTED : EK_COST_ASSUMED) && (!fitted || c->error > 0));
         assert_null(d->kernels);
-        /* Those whose own steps were fitted; the others take the values of a similar device. */
+        /* Those with fitted steps; the others take the values of a similar device. */
         static const char own[] = " A100-40 A100-80 H100 H100-HBM2e B200 910B ";
         char word[32];
         snprintf(word, sizeof word, " %s ", known[i].name);

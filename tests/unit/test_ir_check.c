@@ -332,8 +332,8 @@ static void every_kind_of_communication_is_measured(void **state)
     drop(ir, &report);
 }
 
-/* A simulated ring: every device has n parts; in each step it sends one part to the next device. Counts what a device
- * sends until all have what the operation promises. */
+/* A simulated ring: every device has n parts; in each step it sends one part to the next device. Counts the parts that
+ * a device sends until all have the operation's result. */
 static int64_t play_ring(ek_ir_comm_kind kind, int n, int64_t bytes)
 {
     enum { MAX = 9 };

@@ -704,7 +704,7 @@ static void measures_are_said_with_keys_that_give_the_job(void **state)
 
 /* ---- recomputation ---- */
 
-/* Of a layer that is recomputed whole all that a gradient reads: not its last product, nor the sum behind it. Of one
+/* Of a layer that is recomputed whole, all inputs of gradients: not its last product, nor the sum after it. Of one
  * recomputed by operators the inputs of products are gathered again, and operators with saved outputs do not run. */
 static void layers_run_again_as_far_as_gradients_read(void **state)
 {
@@ -757,7 +757,7 @@ static void layers_run_again_as_far_as_gradients_read(void **state)
  *   7th product, back                 2 T H        whole, since each rank's is a part of the sum; and what that is
  *                                                  scattered to, 2 T H / t, with t > 1. No gradient reads either
  *
- * A compiler keeps the last two not. What is gathered in front of products is no entry of the list. */
+ * A compiler keeps the last two not. Tensors gathered before products are not in the list. */
 static void operators_keep_what_pytorch_lists(void **state)
 {
     (void)state;

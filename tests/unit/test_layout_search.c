@@ -273,7 +273,7 @@ static void try_everything(const ek_job *job, const ek_device *device, const ek_
                                 }
 }
 
-/* A limit between what the job needs on one device and on all of them, so that it binds somewhere. */
+/* A limit between the job's memory on one device and on all of them, so that it binds somewhere. */
 static double some_limit(ek__random *r, const ek_job *job, const ek_device *device, int n_devices, int chunks)
 {
     ek_layout_options o;

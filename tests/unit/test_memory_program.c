@@ -1,5 +1,5 @@
 /* Tests the programs of small graphs made by hand: every figure below was added up by hand from the rules in
- * memory/program.h, on graphs whose tensors are whole multiples of the allocator's rounding. */
+ * memory/program.h, on graphs with tensors that are whole multiples of the allocator's rounding. */
 
 #include <setjmp.h>
 #include <stdarg.h>

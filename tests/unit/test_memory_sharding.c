@@ -275,7 +275,7 @@ static int number(const ek__csv *csv, const char *column, int otherwise)
     return *cell(csv, column) ? atoi(cell(csv, column)) : otherwise;
 }
 
-/* torchtitan's run of a row. Its table does not say how stages are cut, nor the micro-batches: the ends count as a
+/* torchtitan's run of a row. Its table has neither the split of stages nor the micro-batches: the ends count as a
  * layer, and there are as many micro-batches as stages, which are its defaults. The loss is compiled from 2025 on; over
  * tensor parallel ranks it works on four fp32 tensors (loss.py of PyTorch's tensor.parallel: its input, the gradient,
  * the exponentials and their sum). */

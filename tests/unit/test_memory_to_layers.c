@@ -268,7 +268,7 @@ static void kinds_that_save_are_modelled(void **state)
     ek_layers_clear(&layers);
 }
 
-/* Every other layer with experts, more often than there may be bodies: the sums stay what they are. */
+/* Every other layer with experts, more often than there may be bodies: the sums are unchanged. */
 static void alternating_kinds_become_their_mean(void **state)
 {
     (void)state;

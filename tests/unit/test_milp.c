@@ -126,7 +126,7 @@ static bool within_limit(const instance *x, const ek_chunk_cost *cost)
 
 static void walk_cell(walk *w, int cell, int left);
 
-/* Counts of kind k and on in a cell that holds n layers so far. */
+/* Counts of kind k and on in a cell with n layers so far. */
 static void walk_kind(walk *w, int cell, int k, int n, int left)
 {
     const ek_layer *body = &w->x->body[0];

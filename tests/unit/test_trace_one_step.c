@@ -166,7 +166,7 @@ static bool check_one_step(const ek_trace_run *run, const written *w)
 
 /* ---- unknown figures ---- */
 
-/* The cell of a line, which holds no quotes here; NULL when it is empty. */
+/* The cell of a line, which has no quotes here; NULL when it is empty. */
 static const char *cell_of(const char *line, int column, char *cell, size_t room)
 {
     bool quoted = false;

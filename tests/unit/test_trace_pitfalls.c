@@ -350,7 +350,7 @@ static void shapes_of_files_do_not_matter(void **state)
     assert_int_equal(read_trace()->device.computing, 11000);
     add("{\"displayTimeUnit\":\"ms\",\"x\":[[{\"traceEvents\":0}]],\"traceEvents\":%s,\"z\":{}}", events);
     assert_int_equal(read_trace()->device.computing, 11000);
-    for (const char *at = events; *at; at++) /* on many lines; no text in it holds such characters */
+    for (const char *at = events; *at; at++) /* on many lines; no text in it has such characters */
         add(strchr("{}[],:", *at) ? " %c\r\n\t" : "%c", *at);
     assert_int_equal(read_trace()->device.computing, 11000);
     gzFile packed = gzopen(path_of("packed.json.gz"), "wb");

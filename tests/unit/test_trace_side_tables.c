@@ -561,7 +561,7 @@ static void what_is_no_snapshot_is_told(void **state)
     }
 }
 
-/* Events without times, of another shape than expected, and segments whose blocks have no addresses: of versions before
+/* Events without times, of another shape than expected, and segments with blocks without addresses: of versions before
  * and after those that are known. */
 static void entries_of_other_shapes_are_left_out(void **state)
 {
