@@ -130,7 +130,7 @@ static void ask(const ek_trace_index *index, asked *a)
     a->peak_mb = bench_peak_mb();
 }
 
-/* An index that is there. */
+/* An existing index. */
 static void ask_trace(const char *path, void *result)
 {
     asked *a = result;

@@ -59,7 +59,7 @@ void bench_run_published(bench_run *run, int index, case_model *model);
 
 /** Its result. */
 typedef struct bench_answer {
-    ek_status failed; /**< and then nothing but `error` */
+    ek_status failed; /**< and then only `error` */
     ek_error error;
     ek_balance_status status;
     double step_time, lower_bound;

@@ -79,7 +79,7 @@ static const balance_case balance_cases[] = {
 };
 enum {
     N_BALANCE_CASES = sizeof balance_cases / sizeof *balance_cases,
-    N_TOOL_CASES = 8, /**< the first so many, on which the original tool was run */
+    N_TOOL_CASES = 8, /**< the number of the first ones, on which the original tool was run */
 };
 
 #endif

@@ -100,7 +100,7 @@ typedef struct fold_runs {
     int n;
     double *seconds;
     int *group; /* model and layout */
-    int *part;  /* those of equal numbers are kept back together */
+    int *part;  /* those of equal numbers are held out together */
     bool *held;
 } fold_runs;
 

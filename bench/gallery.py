@@ -32,7 +32,7 @@ PARTS = [('matrix', 'matrix products'), ('attention', 'attention'), ('grouped', 
 # A prediction with a larger error than this is no basis for comparing other layouts of the job.
 FAR_OFF = 0.2
 
-# Why layouts are not among the plans; other words stand as they are.
+# Why layouts are not among the plans; other words are unchanged.
 RULED_OUT = {'illegal': 'that the framework does not run', 'memory': 'that do not fit', 'bound': 'by their bound',
              'balanced': 'balanced and longer', 'no_plan': 'with no split that fits', 'open': 'left open'}
 

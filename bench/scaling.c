@@ -41,7 +41,7 @@ static void prove_stages(ek_shape shape, int n_layers, double seconds, double go
             bench_give_up("%s: %s", name, a.error.message);
         bench_ledger_add(name, "default, less memory", shortest, 0);
         shortest = fmin(shortest, a.step_time);
-        if (n_layers == ANNEALED_LAYERS && i == MIDDLING) { /* a witness that knows nothing of the bound */
+        if (n_layers == ANNEALED_LAYERS && i == MIDDLING) { /* a witness that does not depend on the bound */
             run.options.solver = "anneal";
             run.options.time_limit = seconds / 5;
             run.options.gap = 1;

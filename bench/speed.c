@@ -20,7 +20,7 @@ enum { MB = 1000000, N_RUNS = 5, PIECE_BYTES = 1 << 20, NO_SPOTS = 0, SPOTS = 1 
 
 static char folder[] = "/tmp/evenkeel_speedXXXXXX";
 
-/* ---- readings, each in a process of its own ---- */
+/* ---- readings, each in a separate process ---- */
 
 /* As the command does: freed memory stays with the process (cli/main.c). */
 static void keep_memory(void)

@@ -16,7 +16,7 @@
 
 enum { MB = 1000000, N_RANKS = 64, N_PYTHON_RUNS = 3 };
 
-/* ---- reading, in a process of its own ---- */
+/* ---- reading, in a separate process ---- */
 
 typedef struct reading {
     double seconds;

@@ -182,7 +182,7 @@ static const cli_spec spec = {
     .options = options,
 };
 
-/* The even split without recomputation, and with as much as the model knows. */
+/* The even split without recomputation, and with as much as the model supports. */
 static bool add_naive(const command *c, const ek_layers *layers, ek_cases *cases)
 {
     static const ek_recompute most[] = {EK_RECOMPUTE_FULL, EK_RECOMPUTE_BOTH, EK_RECOMPUTE_COMM, EK_RECOMPUTE_SELECT};

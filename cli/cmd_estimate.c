@@ -150,7 +150,7 @@ static bool compare(const command *c, found *f)
 
 /* ---- output ---- */
 
-/* The memory has a tab of its own, as a page of `evenkeel memory`. */
+/* The memory has a separate tab, like a page of `evenkeel memory`. */
 static bool write_page(const command *c, found *f, const ek_estimate_report *report)
 {
     ek_error err;

@@ -202,7 +202,7 @@ static bool draw(const command *c, const cli_ir *graph)
     return cli_save(c->dot, ek_output_of_ir(&one), "dot");
 }
 
-/* A graph at a time, so that no more than one is held. */
+/* One graph at a time, so that only one is in memory. */
 static int run_text(const command *c)
 {
     bool to_stdout = !cli_stdout_taken();
@@ -239,7 +239,7 @@ static int print_all(const command *c, const cli_ir *graph)
     return fine ? judge(c, &all) : EXIT_WRONG;
 }
 
-/* One document for all graphs, so all of them are held. */
+/* One document for all graphs, so all of them are in memory. */
 static int run_together(const command *c)
 {
     bool fine = true;

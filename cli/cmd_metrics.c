@@ -370,7 +370,7 @@ static void parse_log(command *c, found *f)
         read_printed_rate(c, f->summary.median_rate);
 }
 
-/* Without a model file the degrees are all there is to know of the job. */
+/* Without a model file only the degrees of the job are known. */
 static bool read_degrees(command *c)
 {
     const ek_job_overrides *o = &c->job.overrides;

@@ -389,7 +389,7 @@ static int run_trace(command *c)
     return code;
 }
 
-/* Parts of the command that have options of their own. */
+/* Subcommands with their own options. */
 static int run_part(int (*part)(int argc, char **argv), int argc, char **argv)
 {
     if (!cli_team())

@@ -222,7 +222,7 @@ bool cli_check_shared(const char *path)
     return false;
 }
 
-/* The folder that a file is in, through links; of one that is not there the folder of its name. */
+/* The folder that a file is in, through links; of one that does not exist the folder of its name. */
 static void folder_of(const char *path, char folder[PATH_MAX])
 {
     char target[PATH_MAX];

@@ -29,7 +29,7 @@ void cli_job_options_init(cli_job_options *out);
 bool cli_take_rule(const cli_option *option, const char *text, void *place);
 bool cli_take_memory(const cli_option *option, const char *text, void *place);
 
-/** Did it go well? Else the message, with standard input under the name that people know. */
+/** Did it succeed? Else prints the message, with standard input under its displayed name. */
 bool cli_said(const cli_spool *spool, ek_status status, ek_error *err);
 /** Read a job, - for standard input, which is kept in the spool; warnings of the reader and of ek_memory_lint(). False
  * after a message. */

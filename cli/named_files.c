@@ -83,8 +83,8 @@ bool cli_named_add(const cli_option *option, const char *text)
 /* Where a file is or would be. */
 typedef struct location {
     bool there;
-    struct stat about;       /* of the file; where it is not there, of its folder */
-    char name[NAME_MAX + 1]; /* where it is not there: in the folder */
+    struct stat about;       /* of the file; where it does not exist, of its folder */
+    char name[NAME_MAX + 1]; /* where it does not exist: in the folder */
 } location;
 
 static bool locate(const char *path, location *out)
@@ -116,7 +116,7 @@ bool cli_same_file(const char *a, const char *b)
     return stat(a, &first) == 0 && stat(b, &second) == 0 && same_stat(&first, &second);
 }
 
-/* Is the file, which is there, below a folder, and as its files are that are read? */
+/* Is the existing file below a folder, and of the kind of the folder's inputs? */
 static bool is_input_below(const char *path, const char *folder)
 {
     char file[PATH_MAX], above[PATH_MAX];

@@ -1,7 +1,7 @@
 /* cli/named_files.h - the files that a command line names, so that no output overwrites an input or another output.
  *
  * cli_parse() adds operands and values of options; the rows declare which are written (CLI_OUTPUT and its variants in
- * options.h). No command has a check of its own. */
+ * options.h). Commands need no further check. */
 #ifndef EK_CLI_NAMED_FILES_H
 #define EK_CLI_NAMED_FILES_H
 
@@ -26,7 +26,7 @@ bool cli_named_make_folder(const char *path);
 bool cli_named_written(const char *path);
 /** Does a requested output go to standard output, so that nothing else may? */
 bool cli_stdout_taken(void);
-/** Are both names those of one file that is there, through links too? */
+/** Are both names those of the same existing file, also through links? */
 bool cli_same_file(const char *a, const char *b);
 
 #endif

@@ -265,7 +265,7 @@ static void print_wrapped(const char *text)
     putchar('\n');
 }
 
-/* A paragraph's lines are filled anew; an empty line ends it. */
+/* A paragraph's lines are wrapped again; an empty line ends it. */
 static void print_summary(const char *text)
 {
     int column = 0;

@@ -184,8 +184,8 @@ extern const ek_listener cli_notes;
 /** The nearest of `names` by edit distance, or NULL when none is near. */
 const char *cli_nearest(const char *word, const char *const *names, int n);
 
-/** Is it a terminal with a reader? Launchers of several processes give them a terminal of their own, wherever its
- * output goes: that does not count. */
+/** Is it a terminal with a reader? Launchers of several processes give each a separate terminal, wherever its output
+ * goes: that does not count. */
 bool cli_is_terminal(int fd);
 /** May colour be written to `fd`? A terminal, and neither NO_COLOR nor TERM=dumb. */
 bool cli_color(int fd);

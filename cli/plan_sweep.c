@@ -41,7 +41,7 @@ static bool read_memory(const char *text, double *out)
     return fine && value > 0 && cli_memory_mb("--sweep memory", text, out);
 }
 
-/* One value of so many characters. */
+/* One value, `length` characters long. */
 static bool read_value(ek_layout_sweep_of what, const char *text, size_t length, double *out)
 {
     char part[32], *end;

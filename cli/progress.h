@@ -24,7 +24,7 @@ typedef struct cli_progress {
 void cli_progress_init(cli_progress *progress);
 /** Begin: the work gets cli_progress_show() with `progress` as its user. */
 void cli_progress_begin(cli_progress *progress);
-/** Begin, with the reports of ek_progress_begin() as the progress: for functions that have no callback of their own. */
+/** Begin, with the reports of ek_progress_begin() as the progress: for functions without their own callback. */
 void cli_progress_follow(cli_progress *progress);
 /** Begin with Ctrl-C caught: the work gets &cli_interrupt, too. */
 void cli_progress_catch(cli_progress *progress);

@@ -6,7 +6,7 @@
 #include "memory.h"
 
 typedef struct cli_warnings {
-    const cli_spool *spool; /**< standard input's copy, which people know by another name; NULL: none */
+    const cli_spool *spool; /**< standard input's copy, which is displayed under another name; NULL: none */
     ek_error *at;           /**< [n], freed by the owner */
     int n, room;
     bool quiet; /**< kept and not said */

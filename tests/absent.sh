@@ -31,7 +31,7 @@ refused() { # NAME TEXT COMMAND...: one line that has the text and how to build 
         [ "$(ls -A)" = "$(cat before)" ]
     ok $? "$name"
 }
-both() { # NAME COMMAND...: the same output from both but for the time it took
+both() { # NAME COMMAND...: the same output from both except for the time it took
     name=$1
     shift
     "$without" "$@" >out 2>err && "$whole" "$@" >expected 2>>err &&

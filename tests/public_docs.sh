@@ -4,7 +4,7 @@
 #
 #   tests/public_docs.sh include/evenkeel/*.h
 #
-# Each function has a comment of its own that ends on the line above it. There
+# Each function has its own comment that ends on the line above it. There
 #   - a function that returns ek_status names its errors: @return, or EK_ERR_...;
 #   - a function that returns ek_status states its cost: O(...), or "Cost: ..." where that is another function's;
 #   - a parameter that points at numbers, or that a count follows (`ek_peak *peaks, int n_peaks`), has a @param with its

@@ -1,5 +1,5 @@
 #!/bin/sh
-# Checks rules of the sources: every header compiles alone (the public ones as C++ too), evenkeel.h has them all,
+# Checks rules of the sources: every header compiles by itself (the public ones as C++ too), evenkeel.h has them all,
 # folders include only those that the table in docs/architecture.md allows, and each public function has a complete
 # comment. Prints TAP.
 #
@@ -132,7 +132,7 @@ check 'no number is a long double, and loops with vector code have a table of wa
         grep -q EK__VECTORS_NONE "$file" || echo "$file has no way with EK__VECTORS_NONE"
     done)"
 
-# Functions state their contracts and assert them: in these folders at least so many times in a thousand lines.
+# Functions state their contracts and assert them: in these folders at least this often in a thousand lines.
 asserting='balance simulate memory model index'
 least_asserts=15
 check "folders of src that assert their contracts do so $least_asserts times in 1000 lines" \

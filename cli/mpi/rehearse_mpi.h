@@ -54,7 +54,7 @@ void mpi_work_clear(mpi_work *work);
 
 typedef struct mpi_watch mpi_watch;
 
-/** Messages of the watchdog go over a communicator of its own. @return NULL: memory is out */
+/** Messages of the watchdog use a separate communicator. @return NULL: memory is out */
 mpi_watch *mpi_watch_new(const ek_rehearsal *rehearsal, double seconds, MPI_Comm comm);
 void mpi_watch_free(mpi_watch *watch);
 /** A stage of this process moved (EK_WAIT_NOT) or waits, since then. */

@@ -112,7 +112,7 @@ static void give_up(const char *text)
     MPI_Abort(MPI_COMM_WORLD, EXIT_NO);
 }
 
-/* All known waits lead to a stage that reports no wait of its own, and has no block that computes for so long. */
+/* All known waits lead to a stage that reports no wait itself, and has no block that computes for so long. */
 static void say_silent(mpi_watch *w, int waiting)
 {
     char text[TEXT_SIZE], one[320];

@@ -30,7 +30,7 @@ static state own;
 static ek_team team;
 static bool is_begun;
 
-/* Has a launcher started this process? Each launcher passes its processes their number in a variable of its own. */
+/* Has a launcher started this process? Each launcher passes its processes their number in a different variable. */
 static bool is_launched(void)
 {
     static const char *const names[] = {"OMPI_COMM_WORLD_RANK", "PMI_RANK", "PMIX_RANK", "PMI_ID",

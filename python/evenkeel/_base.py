@@ -394,7 +394,7 @@ class Result:
 
         parts = [f"<p><b>{_html.escape(self._title())}</b></p>"]
         picture = self._repr_svg_()
-        if picture:  # an image of its own, so that its names are not those of another one
+        if picture:  # a separate image, so that its names are not those of another one
             data = _base64.b64encode(picture.encode()).decode()
             parts.append(f'<p><img alt="picture" style="max-width:100%" src="data:image/svg+xml;base64,{data}"/></p>')
         if rows:

@@ -9,7 +9,7 @@ from evenkeel._evenkeel import ffi as _ffi, lib as _lib
 
 
 def frameworks() -> "list[str]":
-    """Names of the frameworks that a plan's to() knows.
+    """Names of the frameworks that a plan's to() supports.
 
     >>> frameworks()
     ['mindformers', 'mindspeed', 'megatron', 'torchtitan']

@@ -126,7 +126,7 @@ class Case(Result):
 
     @property
     def static_mb(self) -> Array:
-        """[n_stages] MB that are held throughout the step, not copied."""
+        """[n_stages] MB in use throughout the step, not copied."""
         return self._view(self._timeline.static_mb, self._timeline.shape.n_stages)
 
     @property

@@ -108,7 +108,7 @@ export async function close_pages() {
     for (const context of opened.splice(0)) await context.close().catch(() => {});
 }
 
-/** Where the picture of a name is: those called view-* stand in the documents. */
+/** Where the picture of a name is: those called view-* are in the documents. */
 function picture_path(name) {
     return name.startsWith("view-") ? join(root, "docs", "pictures", `${name}.png`) : join(golden_folder, `${name}.png`);
 }

@@ -55,7 +55,7 @@ has() { # N PATTERN: the output has such a line
     grep -q -e "$2" "all.$1" || { echo "no line has: $2"; head -c 400 "all.$1"; } >>bad
 }
 lacks() { grep -n -e "$2" "all.$1" >>bad; }
-widest() { # N COLUMNS: the drawing has lines of so many characters, and none of more. Titles are not of its width.
+widest() { # N COLUMNS: the drawing has lines of COLUMNS characters, and no longer ones. Titles do not have its width.
     got=$(grep '|\|--' "all.$1" | awk '{ n = length($0); if (n > most) most = n } END { print most + 0 }')
     [ "$got" = "$2" ] || echo "the widest line has $got columns, not $2" >>bad
 }

@@ -28,7 +28,7 @@ function add_words(text,    word, n, i) {
     }
 }
 
-# Code is a macro on a line of its own, with the punctuation around it.
+# Code is a macro on a separate line, with the punctuation around it.
 function print_paragraph(text,    at, before, code, macro) {
     while ((at = index(text, "`")) > 0) {
         before = substr(text, 1, at - 1)

@@ -1,7 +1,7 @@
 #!/bin/sh
 # Makes a folder with Debian's libraries for another machine and Meson's cross file beside them. Neither needs root or
-# changes the system: the packages come through an apt with a state of its own, which takes the system's sources, and
-# are unpacked only.
+# changes the system: the packages come through an apt with a separate state, which takes the system's sources, and are
+# unpacked only.
 #
 #   tests/cross/sysroot.sh DIR MACHINE PACKAGE...
 #

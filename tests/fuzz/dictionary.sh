@@ -1,6 +1,6 @@
 #!/bin/sh
 # Prints words for libFuzzer: texts of the reader of target $1, and of the headers that it includes from its own folder,
-# as tests/fuzz/readers lists them. Made anew each time, so that a key that is added is tried.
+# as tests/fuzz/readers lists them. Made again each time, so that an added key is tried.
 set -eu
 cd "$(dirname "$0")/../.."
 files=$(sed -n "s/^$1: //p" tests/fuzz/readers)

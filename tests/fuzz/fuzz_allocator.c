@@ -22,7 +22,7 @@ static int64_t bytes_of(uint8_t code)
     return (INT64_C(1) + code % 16) << (code / 16 * 2 + 2);
 }
 
-/* Pages have a bit each: a tensor of a hundred million of them would be nothing but bits to clear. */
+/* Pages have a bit each: a tensor of a hundred million of them would only cost time to clear bits. */
 static int64_t bytes_within(uint8_t code, const ek_rules *rules)
 {
     const int64_t bytes = bytes_of(code), most = rules->page_bytes * MOST_PAGES;

@@ -10,7 +10,7 @@
 #include "evenkeel/strategies.h"
 #include "fuzz.h"
 
-/* 12 layers that know every recompute kind. */
+/* 12 layers with every recompute kind. */
 static ek_layer body = {.name = "layer",
                         .n_layers = 12,
                         .forward_time = 10,

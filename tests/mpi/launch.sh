@@ -33,8 +33,8 @@ processes_of() {
         [ ! -r "/proc/$process/environ" ] || tr '\0' '\n' <"/proc/$process/environ" 2>/dev/null | grep -qx "OMPI_COMM_WORLD_RANK=$1" && echo "$process"
     done
 }
-# signal_process SIGNAL NUMBER PATTERN [TICKS]: to the one that has begun, within some seconds, and has calculated for so
-# many hundredths of a second: MPI begins in less.
+# signal_process SIGNAL NUMBER PATTERN [TICKS]: to the one that has begun, within some seconds, and has calculated for
+# TICKS hundredths of a second: MPI begins in less.
 signal_process() {
     for _ in $(seq 400); do
         process=$(processes_of "$2" "$3")

@@ -23,7 +23,7 @@ import reach
 
 COMPILE_SECONDS = 120
 QUICK = 0.3  # cases that take less run together
-LINK_SECONDS = 0.5  # of a test that is linked anew for each mutant
+LINK_SECONDS = 0.5  # of a test that is linked again for each mutant
 
 
 def say(text, progress=False):

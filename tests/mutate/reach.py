@@ -287,7 +287,7 @@ class Reach:
                 result = self._measure_one(self.tests[number], os.path.join(self.work, f"reached{job}"))
                 with lock:
                     known[keys[number]] = result
-                    with open(known_path, "a", encoding="utf-8") as file:  # a run that is stopped need not begin anew
+                    with open(known_path, "a", encoding="utf-8") as file:  # a stopped run need not start again
                         file.write(json.dumps((keys[number], result)) + "\n")
                     self.say(f"test {number + 1} of {len(self.tests)}: {self.tests[number].name}, {result[0]:.2f} s", True)
 
@@ -339,8 +339,8 @@ class Reach:
         return seconds, passes, found
 
     def of(self, mutant):
-        """The tests that reach a mutant. A line without code of its own belongs to the statement before it; data belongs to
-        all tests that reach its file, and to all tests where the file has no code."""
+        """The tests that reach a mutant. A line without its own code belongs to the statement before it; data belongs
+        to all tests that reach its file, and to all tests where the file has no code."""
         code, line = self.objects.code[mutant.file], mutant.line
         if not mutant.in_function:
             if not code:

@@ -176,7 +176,7 @@ def run(words, folder, form):
 
 
 def their_parsers(data):
-    """Samples by prometheus_client: of OpenMetrics, and of the older text format. None: it is not there."""
+    """Samples by prometheus_client: of OpenMetrics, and of the older text format. None: it is not installed."""
     try:
         from prometheus_client.openmetrics import parser as new
         from prometheus_client import parser as old

@@ -424,7 +424,7 @@ def speed(evenkeel):
         for thread in threads:
             thread.join()
 
-    # Where the lock is held, a core idles. Where other work has the cores, none does, and nothing is known.
+    # While the lock is held, a core idles. Where other work uses the cores, none idles, and the test shows nothing.
     def idle():
         with open("/proc/stat", encoding="ascii") as stat:
             return int(stat.readline().split()[4]) / os.sysconf("SC_CLK_TCK")

@@ -62,7 +62,7 @@ COMMANDS = {
     "chrome_trace": [f"balance {small} --chrome-trace {{timeline.json}}"],
     "page": [f"view examples/run -q -o {{page.html}}", f"view {job} examples/silu_mul.ir -q -o {{page.html}}",
              f"balance {small} --html {{page.html}}", f"{plan} --html {{page.html}}"],
-    "rehearsal": [],  # under a launcher of processes: made up here
+    "rehearsal": [],  # under a launcher of processes: invented here
 }
 REHEARSAL = {
     "schedule": "1f1b", "n_stages": 2, "n_chunks": 1, "n_micro_batches": 4, "n_processes": 2, "send": "nonblocking",
@@ -169,7 +169,7 @@ def mutations(schema, document):
 
 
 def shortened(value):
-    """The document with the first entries of its long lists: a changed one is judged as a whole each time."""
+    """The document with the first entries of its long lists: a changed one is validated as a whole each time."""
     if isinstance(value, dict):
         return {key: shortened(one) for key, one in value.items()}
     return [shortened(one) for one in (value[:2] if len(value) > 8 else value)] if isinstance(value, list) else value

@@ -32,7 +32,7 @@ static void list_reference(void)
     n_of_others = n_configs - before;
 }
 
-/* A case of every test that lists them: where they are not there it is skipped, so that the summary counts it. */
+/* A case of every test that lists them: without them it is skipped, so that the summary counts it. */
 static void configurations_of_others_are_among_them(void **state)
 {
     (void)state;

@@ -115,7 +115,7 @@ static int64_t connection_of(writer *w, const char *kind, const char *id)
 
 /* ---- the text ---- */
 
-/* A member as text, numbers in the digits that stand there; "" without. Ids may be beyond 64 bits: they are texts. */
+/* A member as text, numbers with their original digits; "" without. Ids may be beyond 64 bits: they are texts. */
 static const char *text_of(const json_t *object, const char *key)
 {
     static char room[8][64];
@@ -243,7 +243,7 @@ static json_t *call_at(const json_t *flow, const char *kind, const char *name)
 }
 
 /* Give both ends of every arrow its number: "conn" of a call of CANN and of a task, "conns" of the framework's. An
- * arrow that begins within a call begins in a call of its own. */
+ * arrow that begins within a call begins in a separate call. */
 static void connect(writer *w)
 {
     json_t *event, *calls = json_array();
@@ -453,7 +453,7 @@ static int64_t add_task(ascend *a, const json_t *event, const char *type)
     return number;
 }
 
-/* Only operators have a name of their own in a database; others are called by their type. */
+/* Only operators have their own name in a database; others have that of their type. */
 static void add_hardware(ascend *a, const json_t *event, json_t *parts)
 {
     char key[160];

@@ -305,7 +305,7 @@ static void slow_dispatch(fault_run *r)
     r->shape.launches = r->sound.launches = true;
 }
 
-/* Half as many micro-batches of twice the size as there could be, and so many that halving them brings the share. */
+/* Half of the possible micro-batches, with twice the size, and a number such that halving them costs the share. */
 static void large_micro_batches(fault_run *r)
 {
     const int p = r->sound.n_stages;
@@ -328,8 +328,8 @@ static void few_chunks(fault_run *r)
     r->shape.n_layers = 4;
 }
 
-/* A layer too many in the first chunk and one too few in the last, of so many that it is that share of a stage. With
- * four stages at least a twelfth of it, else the traces get large. */
+/* A layer too many in the first chunk and one too few in the last, with a number of layers such that one is that share
+ * of a stage. With four stages at least a twelfth of it, else the traces get large. */
 static void uneven_layers(fault_run *r)
 {
     const int n = r->sound.n_stages * r->sound.n_chunks, enough = (r->share < 0.05 ? 24 : 12) * r->sound.n_stages;

@@ -46,7 +46,7 @@ static inline char *data(const char *name)
     return text;
 }
 
-/* The text with one of its lines, the one that begins like `line` up to the colon, replaced, or taken away (NULL). */
+/* The text with one of its lines, the one that begins like `line` up to the colon, replaced, or removed (NULL). */
 static inline char *with_line(const char *text, const char *begin, const char *line)
 {
     char *out = malloc(strlen(text) + 400);

@@ -80,7 +80,7 @@ static inline void vary(ek__random *r, ek_job *job)
         job->rules.weight_gather = EK_GATHER_LAYER;
 }
 
-/* A job with so many layers on one device; its limit of memory is not set. */
+/* A job with this number of layers on one device; its limit of memory is not set. */
 static inline bool random_small_job(ek__random *r, int layers, ek_job *job)
 {
     char text[4096];

@@ -23,8 +23,7 @@ enum { MAX_TRACE_REFERENCES = 2 };
 /* Folders with an expected.json: the made one, and that of ../shared where it is there. @return how many */
 int trace_references(const char *folder[MAX_TRACE_REFERENCES]);
 
-/* A case of every test that goes through them: where those of others are not there it is skipped, so that the summary
- * counts it. */
+/* A case of every test that goes through them: without published ones it is skipped, so that the summary counts it. */
 void traces_of_others_are_among_them(void **state);
 
 #endif

@@ -47,7 +47,7 @@ static void grow(table *t)
     *t = bigger;
 }
 
-/* Entries stay with bytes -1 once they are given back: a key is never used a second time but for the same tensor. */
+/* Entries stay with bytes -1 once they are released: a key is only used again for the same tensor. */
 typedef struct replay {
     const ek_job *job;
     const ek__job_programs *programs;

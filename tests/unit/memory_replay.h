@@ -19,7 +19,7 @@ typedef struct replay_result {
 /* Called with each buffer that is allocated (bytes > 0) and released (< 0), by its key. NULL: none. */
 typedef void replay_listener(void *user, uint64_t key, int64_t bytes);
 
-/* Fails the test when a buffer is taken twice, or given back that is not there. */
+/* Fails the test when a buffer is allocated twice, or released without an allocation. */
 replay_result replay_stage(const ek_job *job, const ek__job_programs *programs, int stage, const ek_block *blocks,
                            size_t n_blocks, replay_listener *listener, void *user);
 

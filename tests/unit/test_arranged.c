@@ -50,7 +50,7 @@ static ek_balance_options options(double limit)
 {
     ek_balance_options o;
     ek_balance_options_init(&o);
-    o.proof_limit = 0.05; /* the bounds have a test of their own */
+    o.proof_limit = 0.05; /* the bounds have a separate test */
     o.memory_limit_mb = limit;
     o.time_limit = 2 * slower();
     o.n_threads = 1;

@@ -61,7 +61,7 @@ static void even_instance(instance *x, const int shape[3], const double times[4]
     }
 }
 
-/* ---- The evaluator: run the lists as they stand ---- */
+/* ---- The evaluator: run the lists in their order ---- */
 
 typedef struct outcome {
     double span, end;
@@ -453,7 +453,7 @@ static void expect_met(const published *row, double share)
                  row->shape[2], row->limit, share, got, row->most);
 }
 
-/* With half of the activation freed by W, too, which the recorded ones do not know. */
+/* With half of the activation freed by W, too, which the recorded ones do not model. */
 static void expect_met_by_one_chunk(const published *row, int at)
 {
     const int nth = effort(every(7), 42);

@@ -82,7 +82,7 @@ static void random_instance(ek__random *r, int number, const ek_schedule *schedu
     if (ek_order_new(schedule ? schedule : ek_schedule_default(v, 0), &shape, &x->order, &err))
         fail_msg("%s", err.message);
     ek_balance_options_init(&x->options);
-    x->options.proof_limit = 0.05; /* the bounds have a test of their own */
+    x->options.proof_limit = 0.05; /* the bounds have a separate test */
     x->options.min_layers = ek__random_below(r, 2);
     x->options.memory_limit_mb = 60 + ek__random_below(r, 400);
     x->options.n_threads = 2;
@@ -353,7 +353,7 @@ static void open_case(const balance_case *c, case_model *model, instance *x)
     if (ek_order_new(ek_schedule_default(c->n_chunks, c->less_memory), &shape, &x->order, &err))
         fail_msg("%s", err.message);
     ek_balance_options_init(&x->options);
-    x->options.proof_limit = 0.05; /* the bounds have a test of their own */
+    x->options.proof_limit = 0.05; /* the bounds have a separate test */
     x->options.memory_limit_mb = c->limit_mb;
     x->options.min_layers = c->min_layers;
 }
@@ -426,7 +426,7 @@ static void the_time_limit_is_kept(void **state)
     instance x;
     ek_error err;
     open_case(&balance_cases[4], &model, &x);
-    x.options.gap = 0; /* so that nothing but the clock ends it */
+    x.options.gap = 0; /* so that only the clock ends it */
     x.options.proof_limit = INFINITY;
     for (int i = 0; i < 3; i++) {
         ek_balance_result result;

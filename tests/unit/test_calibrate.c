@@ -999,7 +999,7 @@ static void free_candidates(ek__candidates *c, ek_job *job, int n)
         ek_job_clear(&job[i]);
 }
 
-/* Peak that is in use, which does not hang on the limit as blocks of an allocator do; INFINITY where it does not fit.
+/* Peak that is in use, which does not depend on the limit as blocks of an allocator do; INFINITY where it does not fit.
  */
 static double peak_gib(const ek_job *job, double limit_gib)
 {
@@ -1282,7 +1282,7 @@ static void made_runs_come_back(void **state)
     assert_true(c.held.mean < 0.03 && c.held.mean < 0.4 * c.held_before.mean);
     assert_true(c.fit.mean < 0.015 && c.leave_one_out.mean >= c.fit.mean);
     assert_true(c.n_proposed == EK_N_PROPOSED && c.proposed[2].after < c.candidate_error);
-    for (int i = 0; i < c.n_runs; i++) /* whole groups are kept back */
+    for (int i = 0; i < c.n_runs; i++) /* whole groups are held out */
         for (int k = 0; k < c.n_runs; k++)
             assert_true(strcmp(c.run[i].group, c.run[k].group) != 0 || c.run[i].held == c.run[k].held);
     for (int i = 0; i < c.n_constants; i++)

@@ -557,7 +557,7 @@ enum { RANKS = 8, SIZES = 7, TIMES = 4 };
 static const double lengths[] = {512, 1024, 2048, 4096, 8192};
 #define N_LENGTHS ((int)(sizeof lengths / sizeof *lengths))
 
-/* Every rank has the products with noise of its own, and collectives in which it waits for the one that comes last. */
+/* Every rank has the products with different noise, and collectives in which it waits for the one that comes last. */
 static void write_rank(const ek_device *hidden, int rank)
 {
     char name[32];
@@ -623,7 +623,7 @@ static void a_hidden_device_is_found_again(void **state)
     assert_int_equal(p->n_shapes[EK_KERNEL_MATMUL], 3 * N_LENGTHS * N_LENGTHS);
     assert_int_equal(p->n_operators[EK_PROFILE_TAKEN], RANKS * 3 * N_LENGTHS * N_LENGTHS);
     assert_true(worst_curve_error(&hidden, start) > 0.15 && worst_curve_error(&hidden, &c.device) < 0.04);
-    /* Shapes that were measured are met to the noise of a median of eight. */
+    /* Measured shapes are predicted within the noise of a median of eight. */
     const ek_kernel known = product(4096, 4096, lengths[(3 + 6) % N_LENGTHS], EK_PASS_FORWARD);
     ek__kernel_time time = ek__kernel_seconds(&c.device, &known);
     assert_true(time.basis == EK_COST_MEASURED && fabs(time.seconds / ek__kernel_curve(&hidden, &known) - 1) < 0.03);

@@ -158,7 +158,7 @@ static void points_stand_where_their_steps_say(void **state)
     const char *even = strstr(text, "<path class=\"even\"");
     assert_non_null(even);
     assert_int_equal(sscanf(even, "<path class=\"even\" d=\"M%lf %lfL%lf %lf", &left, &bottom, &right, &top), 4);
-    /* Of the fit the first plot has two points, of runs kept back one. */
+    /* The first plot has two points of the fit and one of held-out runs. */
     assert_true(circle(text, "p1", 0, &x[0], &y[0]) && circle(text, "p1", 1, &x[1], &y[1]));
     assert_true(circle(text, "p3", 0, &x[2], &y[2]) && circle(text, "p0", 1, &x[3], &y[3]));
     const double per_e = (x[1] - x[0]) / log(4), up = -(bottom - top) / (right - left) * per_e;
@@ -166,7 +166,7 @@ static void points_stand_where_their_steps_say(void **state)
     assert_close_to(y[1] - y[0], up * log(4 / 1.05), 0.02);
     assert_close_to(y[2] - y[0], up * log(1.8 / 1.05), 0.02);
     assert_close_to(y[3] - y[1], up * log(10.0 / 4), 0.02);
-    /* A run that is met lies on the line. */
+    /* A run that is predicted exactly lies on the line. */
     assert_close_to((y[1] - bottom) / (top - bottom), (x[1] - left) / (right - left), 1e-4);
     free(text);
 }

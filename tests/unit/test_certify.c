@@ -299,7 +299,7 @@ static void check_stages(const ek__problem *problem, const ek_balance_options *o
     search_clear(&search);
 }
 
-/* One chunk a stage under 1F1B, whatever the search knows. @return whether its plan is optimal, and shown to be */
+/* One chunk a stage under 1F1B, with any bounds of the search. @return whether its plan is optimal, and shown to be */
 static bool check_lone(const ek__problem *problem, const ek_balance_options *options, double optimum)
 {
     static const double uppers[] = {0.9, 1, 1 + SLACK / 2, 1.5, 100};

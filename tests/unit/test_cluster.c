@@ -98,7 +98,7 @@ static void random_instance(ek__random *r, int number, const ek_schedule *schedu
         x->edges[s] = 0.5 * ek__random_below(r, 5);
     }
     ek_balance_options_init(&x->options);
-    x->options.proof_limit = 0.05; /* the bounds have a test of their own */
+    x->options.proof_limit = 0.05; /* the bounds have a separate test */
     x->options.n_threads = 2;
     x->options.min_layers = ek__random_below(r, 2);
     x->options.stage_memory_mb = x->memory;
@@ -393,7 +393,7 @@ static void recomputation_brings_activations_back(void **state)
         assert_int_equal(ek_order_scale_micro_batches(order, cost, &err), EK_OK);
         ek_balance_options options;
         ek_balance_options_init(&options);
-        options.proof_limit = 0.05; /* the bounds have a test of their own */
+        options.proof_limit = 0.05; /* the bounds have a separate test */
         options.time_limit = 0.5;
         for (options.memory_limit_mb = 3000; options.memory_limit_mb > 100;
              options.memory_limit_mb *= effort(80, 50) / 100.0) {
@@ -494,7 +494,7 @@ static void contradictions_are_refused(void **state)
         ek_balance_result result;
         const double memory[MOST_STAGES] = {cases[i].memory, 100, 100, 100};
         ek_balance_options_init(&options);
-        options.proof_limit = 0.05; /* the bounds have a test of their own */
+        options.proof_limit = 0.05; /* the bounds have a separate test */
         options.fixed_layers = cases[i].fixed;
         options.forbidden[EK_RECOMPUTE_NONE] = cases[i].forbid;
         options.stage_memory_mb = memory;

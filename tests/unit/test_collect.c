@@ -17,7 +17,7 @@
 
 static char top[64];
 
-/* A folder of its own for every test. */
+/* A separate folder for every test. */
 static int make_top(void **state)
 {
     (void)state;

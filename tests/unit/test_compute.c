@@ -335,7 +335,7 @@ static void what_costs_little_is_not_told(void **state)
     ek_trace_run_clear(&run);
 }
 
-/* Made twice, nothing is there twice. */
+/* Made twice, it has no duplicates. */
 static void is_made_again(void **state)
 {
     (void)state;

@@ -39,7 +39,7 @@ static void count(counted *c, const bool *chosen)
         }
 }
 
-/* All sets of so many experts, those in `allowed`. */
+/* All sets of this number of experts, those in `allowed`. */
 static void choose(counted *c, const bool *allowed, bool *chosen, int from, int left)
 {
     if (left == 0) {

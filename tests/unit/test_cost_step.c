@@ -366,7 +366,7 @@ static int64_t static_of(ek_cost_cache *cache, const ek_job *job)
 }
 
 /* Entries that differ in their micro-batches share graphs, and a stage by itself has a table that others copy: with
- * products in 8 bits and a layer of multi-token prediction all figures are those of a cache that knows nothing. */
+ * products in 8 bits and a layer of multi-token prediction all figures are those of an empty cache. */
 static void layers_that_share_graphs_cost_what_they_do_alone(void **state)
 {
     const ek_device *device = ek_device_find("H800");
@@ -408,7 +408,7 @@ static void layers_that_share_graphs_cost_what_they_do_alone(void **state)
 
 /* ---- the host ---- */
 
-/* A host that takes longer than the device is all that counts, and its wait is a part of its own. */
+/* A host that takes longer than the device is all that counts, and its wait is a separate part. */
 static void a_slow_host_decides(void **state)
 {
     ek_device device = bare("A100-80");
@@ -517,8 +517,8 @@ static void a_ring_shows_what_attention_does_not_hide(void **state)
     assert_true(context < 1e-9 * attention);
 }
 
-/* Memory-bound seconds that adding the gradients of n micro-batches by kernels of their own takes: n E (2 + 2 x 4)
- * bytes into a buffer of 32 bits, (n - 1) E (2 + 2 x 2) into one of 16, none where products or shards add them. */
+/* Memory-bound seconds that adding the gradients of n micro-batches by separate kernels takes: n E (2 + 2 x 4) bytes
+ * into a buffer of 32 bits, (n - 1) E (2 + 2 x 2) into one of 16, none where products or shards add them. */
 static double added(ek_job *job, const ek_device *device, int gradient)
 {
     double seconds[2];
@@ -605,8 +605,8 @@ static void norms_without_a_compiler_are_many_operators(void **state)
 }
 
 /* Asynchronous tensor parallelism of four ranks cuts each product beside a collective, and the gradient of its input,
- * into four: seven of a layer and the head's. Where a kernel costs nothing but its launch and rates, that is three
- * launches more for each. */
+ * into four: seven of a layer and the head's. Where a kernel costs only its launch and rates, that is three launches
+ * more for each. */
 static void asynchronous_products_are_cut(void **state)
 {
     (void)state;
@@ -713,7 +713,7 @@ static void tokens_are_ordered_by_the_ranks_experts(void **state)
     ek_step two = megatron_step(EXPERTS "4", &device), one = megatron_step(EXPERTS "8", &device);
     double more = two.stage[0].seconds[EK_STEP_MEMORY] - one.stage[0].seconds[EK_STEP_MEMORY];
     assert_float_equal(more / (2 * 2 * 2 * 2 * (2 * 8192 * 1024 * 2.0) / 1e12), 1, 1e-6);
-    /* And to the experts' order at a rate of its own: of half the rate it takes twice as long. */
+    /* And to the experts' order at a separate rate: of half the rate it takes twice as long. */
     device.permute_share = 0.5;
     ek_step slow = megatron_step(EXPERTS "8", &device);
     more = slow.stage[0].seconds[EK_STEP_MEMORY] - one.stage[0].seconds[EK_STEP_MEMORY];

@@ -44,7 +44,7 @@ struct run {
     bool own;                        /* item i is for process i */
     bool declines[THREAD_TEAM_MOST]; /* cannot begin */
     int fail_take_at;                /* item; -1 */
-    int batch; /* so many items become known at a time, when those before are taken; 0: all at once */
+    int batch; /* this number of items become known at a time, when those before are taken; 0: all at once */
     int n_known;
 };
 
@@ -349,7 +349,7 @@ static void results_that_a_lost_one_held_are_made_again(void **state)
     clear(r);
 }
 
-/* Long after process 1 is lost, 5 to 8 below it still hear that 0 is there. */
+/* Long after process 1 is lost, 5 to 8 below it still receive messages that 0 is alive. */
 static void those_below_a_lost_one_go_on(void **state)
 {
     (void)state;
@@ -440,7 +440,7 @@ static void the_others_end_when_process_0_cannot_begin(void **state)
     clear(r);
 }
 
-/* Results of 5 to 8 may be on their way through 1, which is not there. */
+/* Results of 5 to 8 may be on their way through 1, which is lost. */
 static void where_each_has_its_own_the_others_go_on(void **state)
 {
     (void)state;
@@ -507,7 +507,7 @@ static void results_come_up_a_tree(void **state)
     r = make(21, 105);
     r->work_s = 0.005;
     play(r);
-    /* items of its own, and about 4 times as many results from below */
+    /* its own items, and about 4 times as many results from below */
     assert_true(r->team.process[1].n_received - idle > 8);
     assert_int_equal(r->process[0].status, EK_OK);
     clear(r);

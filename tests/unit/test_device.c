@@ -527,7 +527,7 @@ static void kernels_are_read_from_csv(void **state)
     ek_kernel_table_free(table);
 }
 
-/* A grouped gradient's shape that is there twice was added to a buffer of 32 bits and to one of 16: the slower counts.
+/* A grouped gradient's shape that appears twice was added to a buffer of 32 bits and to one of 16: the slower counts.
  */
 static void a_grouped_gradient_is_added_to_32_bits(void **state)
 {

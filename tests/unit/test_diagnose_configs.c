@@ -52,7 +52,7 @@ static int list_configs(void **state)
     return make_top(state);
 }
 
-/* Skipped where they are not there, so that the summary counts it. */
+/* Skipped without them, so that the summary counts it. */
 static void configurations_of_others_are_among_them(void **state)
 {
     (void)state;

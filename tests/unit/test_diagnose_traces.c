@@ -212,7 +212,7 @@ static void a_pipeline_that_waits_for_half_of_the_step_says_so(void **state)
         looked_at l;
         assert_true(trace_write(&shape, folder, NULL));
         assert_true(look_at(folder, NULL, &l));
-        double wait = 0; /* all communication of these runs, but for the last reduction */
+        double wait = 0; /* all communication of these runs, except for the last reduction */
         for (int r = 0; r < l.run.n_ranks; r++)
             wait = fmax(wait, known(l.run.rank[r].mean.communication_not_overlapped) / 1e9);
         const ek_diagnosis *d = &l.diagnosis;
@@ -255,7 +255,7 @@ static void idle_time_has_one_figure(void **state)
             assert_true(n > 0);
             double host = cost_of(&l.diagnosis, "host") * 1e9, of_table = known(l.run.rank[0].dispatch.idle);
             assert_true(host + cost_of(&l.diagnosis, "data-loading") > 0);
-            /* The summary's figure is the sum of the findings, but for causes below the share that is reported. */
+            /* The summary's figure is the sum of the findings, except for causes below the share that is reported. */
             assert_true(fabs(of_table - host) <= 0.02 * l.diagnosis.step_seconds * 1e9);
             assert_true(host == 0 || host <= of_table + 2);
             check("host", &l);

@@ -130,7 +130,7 @@ static void aliases_become_copies_where_they_are_allowed(void **state)
     ek__config_free(doc);
 }
 
-/* Every value and key as the bytes it spans, containers in brackets of their own kind. */
+/* Every value and key as the bytes it spans, containers in brackets of different kinds. */
 static void dump_spans(const ek__node *node, const char *text, FILE *out)
 {
     if (node->key)

@@ -814,7 +814,7 @@ static const char *next_line(const char *line)
     return line ? line + 1 : NULL;
 }
 
-/* Does every line of `old` that must not change stand in `now`, in order? Lines with anchors and aliases may change. */
+/* Is every line of `old` that must not change in `now`, in order? Lines with anchors and aliases may change. */
 static bool other_lines_stay(const char *old, const char *now, const bool *may_change)
 {
     for (int i = 0; old && *old; i++, old = next_line(old)) {

@@ -627,7 +627,7 @@ static void uniform_plan(const ek_plan *like, int full, bool select, ek_plan *ou
     }
 }
 
-/* Step and peak of a plan, found again; false when the model does not know it. */
+/* Step and peak of a plan, computed again; false when the model does not support it. */
 static bool simulate(const instance *x, const ek_plan *plan, double *step, double *peak, bool *within)
 {
     ek_timeline timeline;
@@ -917,7 +917,7 @@ static void comments_say_what_does_not_hold(void **state)
     clear_instance(&x);
 }
 
-/* The limit that the first two judged plans keep, and one that none keeps. */
+/* The limit that the first two evaluated plans satisfy, and one that none satisfies. */
 static void a_nearest_plan_says_what_it_costs(void **state)
 {
     (void)state;

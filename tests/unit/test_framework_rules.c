@@ -76,7 +76,7 @@ typedef enum built { REFUSED, NONE, SMALL, WHOLE, EACH } built;
 static built mask_of(const char *model, bool flash, bool ring, bool compressed, bool by_documents, bool given)
 {
     bool llama = strcmp(model, OLDER) == 0, newer = strcmp(model, NEWER) == 0;
-    if (strcmp(model, TELECHAT) == 0) /* compression is all it knows */
+    if (strcmp(model, TELECHAT) == 0) /* it only supports compression */
         return compressed ? SMALL : WHOLE;
     if (!flash && (ring || (by_documents && (llama || newer))))
         return REFUSED;
@@ -191,7 +191,7 @@ static int ring_of_published(const char *text)
         free(changed);
         return 0;
     }
-    /* TeleChat's and DeepSeek's models do not know it */
+    /* TeleChat's and DeepSeek's models do not support it */
     bool own = job.model.kv_lora_rank > 0 || strstr(text, "TelechatConfig");
     bool fit = !own && job.framework == EK_MINDFORMERS && job.family == EK_FAMILY_LLAMA && job.parallel.context == 1 &&
                job.parallel.n_pieces == 1;
@@ -331,8 +331,8 @@ static char *core_ms(char text[1024], int p, int m, const char *more)
     return text;
 }
 
-/* Live forwards of stage s under 1F1B by running it: p - s - 1 warm up, as far as there are so many; then a forward and
- * a backward in turn. */
+/* Live forwards of stage s under 1F1B by running it: p - s - 1 warm up, as far as there are that many; then a forward
+ * and a backward in turn. */
 static int most_alive(int p, int s, int m)
 {
     int warm_up = p - s - 1 < m ? p - s - 1 : m, alive = 0, most = 0, done = 0, n = 0;

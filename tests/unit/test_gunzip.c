@@ -218,7 +218,7 @@ static void a_file_cut_anywhere_gives_what_is_before(void **state)
             assert_memory_equal(by_isal.bytes, file.plain, by_isal.n);
             n_cut += strcmp(by_isal.problem, "it ends too early") == 0;
         }
-        assert_int_equal(n_cut, (int)file.size - 3); /* but for those between two members */
+        assert_int_equal(n_cut, (int)file.size - 3); /* except for those between two members */
         n_cut = 0;
     }
 }

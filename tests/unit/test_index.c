@@ -321,7 +321,7 @@ static void pictures_are_small(void **state)
         check_boxes(&w, row, 0, end, end / 100 + 1, 0, &b);
         assert_true(b.n <= 210);
     }
-    b.n = 0; /* one nanosecond at a time: every event a box of its own */
+    b.n = 0; /* one nanosecond at a time: every event in a separate box */
     const seen_event *e = &w.event[w.n / 2];
     assert_int_equal(ek__index_row_blocks(w.index, e->row, e->begin, e->begin + 1, 0, 0, &b, &err), EK_OK);
     check_boxes(&w, e->row, e->begin, e->begin + 1, 0, 0, &b);
@@ -837,7 +837,7 @@ static void indices_are_kept_while_they_fit(void **state)
     assert_int_equal(open_again(w.path[0], &fresh, &made), 500);
     assert_int_equal(made.n_written, 1);
     assert_true(made.bytes_read == (int64_t)w.model[0].size);
-    /* a trace that changed is indexed anew */
+    /* a trace that changed is indexed again */
     index_model_clear(&w.model[0]);
     shape.n_events = 400;
     index_model_make(&shape, &w.model[0]);
@@ -845,7 +845,7 @@ static void indices_are_kept_while_they_fit(void **state)
     assert_int_equal(open_again(w.path[0], NULL, &made), 400);
     assert_int_equal(made.n_written, 1);
     assert_int_equal(count_files(w.folder, "*"), 4); /* two folders, a trace, an index */
-    /* an index that was damaged or cut is written anew */
+    /* an index that was damaged or cut is written again */
     snprintf(index, sizeof index, "%s/evenkeel-index", w.folder);
     for (int i = 0; i < 2; i++) {
         snprintf(command, sizeof command,

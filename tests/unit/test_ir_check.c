@@ -76,7 +76,7 @@ typedef struct wanted {
 typedef struct fixture {
     const char *name;
     const char *silent; /* a check that must find nothing */
-    wanted finding[12]; /* all that there are, but for unfused-pattern in fixtures of other checks */
+    wanted finding[12]; /* all that there are, except for unfused-pattern in fixtures of other checks */
 } fixture;
 
 static const fixture fixtures[] = {

@@ -439,7 +439,7 @@ static void a_value_is_followed_into_the_graph_it_is_handed_to(void **state)
 
 /* ---- damage ---- */
 
-/* Bytes of fixtures changed, left out, doubled: whatever is still read is judged without harm. */
+/* Bytes of fixtures changed, left out, doubled: any graph that is still read is checked without harm. */
 static void damaged_graphs_are_judged_without_harm(void **state)
 {
     (void)state;

@@ -62,7 +62,8 @@ typedef struct made {
     ek_ir_report report;
 } made;
 
-/* A graph of operators in so many layers and outside, each taking one or two before it; the last third is backward. */
+/* A graph of operators in the given layers and outside, each taking one or two before it; the last third is
+ * backward. */
 static char *graph_text(int n_nodes, int n_layers)
 {
     static const char *const operator[] = {"MatMul", "Mul", "SiLU", "Reshape", "AllReduce", "AllGather"};

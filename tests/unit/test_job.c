@@ -1258,7 +1258,8 @@ static void compare_folder(const char *folder, int least, int most_refused)
     assert_true(n_rows >= least && n_refused <= most_refused && n_compared > 25 * n_rows);
 }
 
-/* The index is typed from the files, but for the widths of feed-forward parts, which are those of the models' cards. */
+/* The index is typed from the files, except for the widths of feed-forward parts, which are those of the models'
+ * cards. */
 static void own_files_are_read_as_their_index_says(void **state)
 {
     (void)state;
@@ -1412,7 +1413,7 @@ static void every_allocation_may_fail(void **state)
         char path[4096];
         ek_job_overrides say = ek_job_overrides_none();
         snprintf(path, sizeof path, "%s", source_path(fixtures[f / 2]));
-        if (f % 2) { /* the layers are spread anew */
+        if (f % 2) { /* the layers are spread again */
             say.pipeline = 1;
             say.n_layers = 3;
         }

@@ -456,7 +456,7 @@ static void devices_that_are_left_come_from_the_command_line(void **state)
     overrides.data = 63;
     assert_int_equal(read_text(text, &overrides, &s, &job), EK_ERR_INPUT);
     assert_non_null(strstr(s.text, "5:34: data_parallel_replicate_degree is 2, which does not divide the 63"));
-    /* Others as well; layers are dealt out anew. */
+    /* Others as well; layers are distributed again. */
     overrides = none;
     overrides.data = 8;
     overrides.tensor = 2;

@@ -425,7 +425,7 @@ static bool is_setting(const ek__settings *s, const ek_job *job, const char *lin
     for (size_t i = 0; i < sizeof others / sizeof *others; i++)
         if (has_name(line, size, others[i]))
             return true;
-    for (int i = 0; i < job->n_patterns; i++) /* a line of its own in a list of patterns */
+    for (int i = 0; i < job->n_patterns; i++) /* a separate line in a list of patterns */
         if (has_name(line, size, job->pattern[i].text))
             return true;
     return false;
@@ -930,8 +930,8 @@ static void the_order_of_kinds_of_patterns_is_no_difference(void **state)
     ek_job_clear(&now);
 }
 
-/* Where a file counts layers chunk by chunk, counts of two stages mean nothing to four: all lists that stand in it are
- * written anew, that of full recomputation first, be it of zeros. Words for all layers stay as they are. */
+/* Where a file counts layers chunk by chunk, counts of two stages mean nothing to four: all lists in it are written
+ * again, that of full recomputation first, even if it has only zeros. Words for all layers stay as they are. */
 static void lists_are_written_for_the_stages_that_there_are(void **state)
 {
     (void)state;

@@ -37,7 +37,7 @@ static void put(const char *text)
     assert_int_equal(fclose(file), 0);
 }
 
-/* The whole text, in pieces of so many bytes; the caller frees it. */
+/* The whole text, in pieces of this size; the caller frees it. */
 static char *read_all(size_t piece, char *problem, size_t room)
 {
     ek__kernel_events *events;

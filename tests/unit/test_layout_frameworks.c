@@ -175,7 +175,7 @@ static bool instances_fit(const layout *l)
     return deals(l->d * l->cp, l->share) && (l->kind == DENSE || deals(l->d * l->cp * l->t / l->ep / l->etp, l->share));
 }
 
-/* Rounds of a schedule: as often as p micro-batches can be taken away, once at least; then all are dealt out. */
+/* Rounds of a schedule: as often as p micro-batches can be subtracted, at least once; then all are distributed. */
 static bool rounds_are_equal(int m, int p)
 {
     int rounds = 0;

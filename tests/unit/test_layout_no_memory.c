@@ -55,7 +55,7 @@ static int tear_down(void **state)
     return 0;
 }
 
-/* A call with memory for so many allocations: first for none, then for more and more, until there is enough. */
+/* A call with memory for a number of allocations: first for none, then for more and more, until there is enough. */
 typedef ek_status call(ek_error *err);
 static ek_status balance_chunks(ek_error *err);
 

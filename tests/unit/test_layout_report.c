@@ -211,7 +211,7 @@ static ek_layout_way way_of(const made *m)
             now.data = now.shard = 4;
             now.tensor = 2;
             now.batch = 2;
-            now.sums = 4; /* goes with the states, since it is no change of its own */
+            now.sums = 4; /* goes with the states, since it is no separate change */
             now.sequence_parallel = false;
         }
         if (i == 1)

@@ -34,7 +34,7 @@ typedef struct tried {
     ek_job job; /* with the rule's patterns */
     ek__recompute_rule rule;
     double best;           /* of those that fit */
-    double bound, peak_mb; /* to be held against every plan that fits */
+    double bound, peak_mb; /* to be compared with every plan that fits */
     double of_rule;        /* bound of the plans of this rule */
     long n, n_fitting;
     bool thinned;
@@ -706,7 +706,7 @@ static void first_plan_is_there_once_all_are_bounded(void **state)
     ek_job_clear(&job);
 }
 
-/* Where recomputation goes by rules, each of which is a search of its own, one rule with a plan is enough. */
+/* Where recomputation goes by rules, each of which is a separate search, one rule with a plan is enough. */
 static void there_is_a_first_plan_under_rules(void **state)
 {
     ek_job job;
@@ -839,8 +839,8 @@ static void try_splits(ek_job *job, const ek_device *device, ek_cost_cache *cach
     ek_step_clear(&step);
 }
 
-/* Where sends take as long as passes, the longest path turns between neighbours again and again. One chunk a stage is
- * exact all the same: each layout's plan and its bound are those of trying every split. */
+/* Where sends take as long as passes, the longest path alternates between neighbours. One chunk a stage is exact
+ * nevertheless: each layout's plan and its bound are those of trying every split. */
 static void sends_between_neighbours_leave_no_gap(void **state)
 {
     ek__random random = ek__random_seed(31);
@@ -967,8 +967,8 @@ static void whole_layers_bound_closer_than_fractions(void **state)
     options = (ek__branch_options){.upper = mean, .n_nodes = 1000, .over = never};
     assert_int_equal(ek__mixes_branch(mixes, &figures, device, &options, &few, NULL), EK_OK);
     assert_true(few <= 1.000001 * mean && few > 0.999 * mean);
-    /* Where plans are judged the best of all is among them, though it is not the first, and none is left that could be
-     * shorter. */
+    /* Where plans are evaluated the best of all is among them, though it is not the first, and no remaining plan could
+     * be shorter. */
     judging judged = {.job = &job, .device = device, .cache = cache, .best = INFINITY};
     const ek__whole_judge judge = {judge_step, &judged};
     options = (ek__branch_options){.upper = 4 * mean, .n_nodes = 1000, .judge = &judge, .over = never};

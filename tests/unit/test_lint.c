@@ -826,8 +826,8 @@ static double seconds_of(int n_findings)
     return (double)(to.tv_sec - from.tv_sec) + 1e-9 * (double)(to.tv_nsec - from.tv_nsec);
 }
 
-/* Eight times the findings, each in a line of its own with a comment: 64 times the time if lines or comments were
- * looked for from the start each time. */
+/* Eight times the findings, each in a separate line with a comment: 64 times the time if lines or comments were looked
+ * for from the start each time. */
 static void time_grows_with_the_findings_and_no_faster(void **state)
 {
     (void)state;
@@ -880,7 +880,7 @@ static void figures_are_those_of_the_other_commands(void **state)
     }
 }
 
-/* ---- memory that runs out, again and again, one allocation later each time ---- */
+/* ---- memory that runs out repeatedly, one allocation later each time ---- */
 
 static void memory_that_runs_out_is_told(void **state)
 {

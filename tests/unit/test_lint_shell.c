@@ -44,7 +44,7 @@ static void settings_are_those_that_programs_see(void **state)
     } cases[] = {
         {"", ""},
         {"export A=1 B='2 3' C=\"4\"\n", "A=1 B=2 3 C=4"},
-        {"A=1\nB=2 # c\n", "A=1 B=2"}, /* nothing but assignments */
+        {"A=1\nB=2 # c\n", "A=1 B=2"}, /* only assignments */
         {"A=1\npython x\n", "A=1!"},
         {"A=1\nexport A\npython x\n", "A=1"},
         {"A=1 B=2 python x\n", "A=11 B=21"},

@@ -184,7 +184,7 @@ static void the_last_errors_are_kept_each_line_once(void **state)
     }
 }
 
-/* The end is searched first, then more: errors are found wherever they stand, in the order of the log. */
+/* The end is searched first, then more: errors are found wherever they are, in the order of the log. */
 static void the_last_errors_of_a_large_log_are_found_wherever_they_stand(void **state)
 {
     (void)state;

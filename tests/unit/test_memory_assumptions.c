@@ -100,7 +100,7 @@ static int compare_file(const char *path)
     ek_job job;
     ek_error err;
     if (ek_job_read(path, NULL, NULL, &job, &err))
-        return 0; /* for a key that its reader does not know: other tests have that */
+        return 0; /* for an unknown key of its reader: other tests cover that */
     ek_job_clear(&job);
     double peak = peak_with(path, NULL, 0, &fits);
     return compare_with_brute_force(path, 0) + compare_with_brute_force(path, 0.97 * peak) +

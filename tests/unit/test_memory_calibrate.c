@@ -42,7 +42,7 @@ static void peaks_as_predicted_change_nothing(void **state)
     ek_job_clear(&job);
 }
 
-/* Peaks in whole blocks are met by half a block on top, within half a block. */
+/* Peaks in whole blocks are predicted within half a block by adding half a block. */
 static void calibration_does_not_round_to_blocks(void **state)
 {
     (void)state;
@@ -224,9 +224,9 @@ static ek_memory_error judge(ek_job *job, const int chosen[4], double *fitted_me
     return error;
 }
 
-/* Choices of four stages, judged on the other twelve: those that somebody would make meet 1.5 % in the mean and 3 % in
- * the worst stage, and so do most of all 1820, of which every 13th is tried here. When this was written 92 % of them
- * did; the worst of all was 1.9 % in the mean and 3.7 % in one stage. */
+/* Choices of four stages, tested on the other twelve: sensible ones are within 1.5 % in the mean and 3 % in the worst
+ * stage, and so are most of all 1820, of which every 13th is tried here. When this was written 92 % of them did; the
+ * worst of all was 1.9 % in the mean and 3.7 % in one stage. */
 static void four_stages_of_the_175b_run_tell_the_others(void **state)
 {
     (void)state;

@@ -176,7 +176,7 @@ static int64_t dense_by_hand(const ek_job *job, int64_t Ts, int64_t T, int64_t t
     int64_t x = 2 * c * Ts * m->hidden + 4 * Ts + 4 * Ts; /* both norms' inputs and statistics */
     int64_t normed = c * Ts * m->hidden;                  /* read by the matrices down, before any gather */
     int64_t narrow = c * Ts * (m->q_lora_rank + m->kv_lora_rank) + 2 * 4 * Ts; /* before their norms */
-    int64_t wide = c * regather * (m->q_lora_rank + m->kv_lora_rank);          /* behind them */
+    int64_t wide = c * regather * (m->q_lora_rank + m->kv_lora_rank);          /* after them */
     int64_t statistics = 4 * (job->rules.statistics_width ? 2 * job->rules.statistics_width : 1) * N * T;
     int64_t qkv = c * T * N * (2 * head + v), out = c * T * N * v + (mf ? c * T * N * m->value_dim : 0);
     int64_t ffn = c * (regather * m->hidden + T * (parts ? 4 : 3) * m->intermediate / t);
@@ -438,7 +438,7 @@ static void a_prediction_layer_adds_a_projection_and_three_norms(void **state)
     job.model.n_prediction_layers = 1;
     decoder = parameters(&job, EK__GRAPH_EXPERTS);
     assert_int_equal(parameters(&job, EK__GRAPH_PREDICTION), decoder + 2 * 512 * 512 + 2 * 512);
-    /* No operator is left with a parameter that is not there. */
+    /* No operator is left with a missing parameter. */
     for (int i = 0; i < graph.n_ops; i++)
         assert_true(graph.op[i].parameter < graph.n_parameters);
 }

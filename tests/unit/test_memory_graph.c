@@ -554,7 +554,7 @@ static void a_qwen_layer_of_mindspeed_keeps_what_was_worked_out(void **state)
     assert_close_to((double)kept_bytes(&m.job, EK__GRAPH_DENSE, true) / 0x1p20, 35, 1e-9);
     m.job.rules.norm_statistics_bytes = 4; /* two columns of 10240 / 2 tokens */
     assert_int_equal(kept_bytes(&m.job, EK__GRAPH_DENSE, false), 821821440 + 2 * 4 * 5120);
-    /* Megatron's settings: the norms' outputs made anew, the product of gate and up likewise. */
+    /* Megatron's settings: the norms' outputs recomputed, the product of gate and up likewise. */
     m.job.rules.norm_statistics_bytes = 0;
     add_pattern(&m, EK_PATTERN_SELECT, "input_layernorm");
     add_pattern(&m, EK_PATTERN_SELECT, "pre_mlp_layernorm");

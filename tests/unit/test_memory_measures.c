@@ -212,7 +212,7 @@ static void just_enough_is_just_enough(void **state)
     ek_job_clear(&job);
 }
 
-/* Lists of some layers go with the layers where they are spread anew, and the setting has them. */
+/* Lists of some layers go with the layers where they are spread again, and the setting has them. */
 static void recomputation_survives_other_stages(void **state)
 {
     (void)state;

@@ -215,9 +215,9 @@ static void kinds_of_layers(void **state)
     ek_job_clear(&job);
 }
 
-/* Without patterns of its own a job's kinds are those of its framework: the newer models and MindSpeed-Core-MS
- * recompute the activation with its product, two tensors of tokens x intermediate; Megatron its attention's core, which
- * keeps no scores where it is fused. */
+/* Without its own patterns a job's kinds are those of its framework: the newer models and MindSpeed-Core-MS recompute
+ * the activation with its product, two tensors of tokens x intermediate; Megatron its attention's core, which keeps no
+ * scores where it is fused. */
 static void kinds_without_patterns(void **state)
 {
     (void)state;

@@ -194,7 +194,7 @@ static void a_split_backward(void **state)
     ek__program_free(p);
 }
 
-/* x -lookup-> o: a table has a gradient of its own, also where those of matrices are added in the matmul. */
+/* x -lookup-> o: a table has a separate gradient, also where those of matrices are added in the matmul. */
 static void a_lookup_has_a_gradient(void **state)
 {
     (void)state;

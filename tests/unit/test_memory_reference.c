@@ -74,7 +74,7 @@ static void dry_runs_and_real_runs_are_within_five_percent(void **state)
 }
 
 /* The published rows want live bytes within 1 % in the mean and 2 % at the worst, and reserved ones within 2.5 %; these
- * are met with room, which is held too. */
+ * limits are met with a margin, which is tested too. */
 static void peaks_on_b200_are_predicted_allocated_and_reserved(void **state)
 {
     (void)state;
@@ -151,7 +151,7 @@ typedef struct judged {
     int n_read, n_refused, n_over;
 } judged;
 
-/* The files of a folder: refused for a key, or predicted and held against their own limit. */
+/* The files of a folder: refused for a key, or predicted and compared with their own limit. */
 static judged judge_folder(const char *folder)
 {
     char path[4352];
@@ -189,7 +189,7 @@ static judged judge_folder(const char *folder)
     return of;
 }
 
-/* Does the job fit a limit of so many MB? */
+/* Does the job fit a limit in MB? */
 static bool fits(const ek_job *job, double limit_mb)
 {
     ek_job copy;

@@ -289,7 +289,7 @@ static void change_places(int m)
 {
     ek_job job = plain_job(3, 1, 1, m);
     job.rules.allocation = EK_ALLOCATION_CACHING;
-    job.plan.full[1] = 1; /* nothing but a layer's input is there between blocks */
+    job.plan.full[1] = 1; /* only a layer's input is alive between blocks */
     stages s = stages_of(&job);
     ek_block *of = s.blocks + s.n_blocks;
     assert_int_equal(s.n_blocks, 2 * m);

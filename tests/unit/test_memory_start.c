@@ -80,7 +80,7 @@ static void phases_come_to_what_the_stage_holds(void **state)
             ek__persistent_bytes bytes;
             int64_t other;
             ek__start start = start_of(&job, s, (double)(seed % 4) / 3, &bytes, &other);
-            /* Parameters of many experts are tensors of their own here, one there. */
+            /* Parameters of many experts are separate tensors here, one there. */
             size_t n = 64 * start.n[EK__START_WEIGHTS] + 64;
             assert_int_equal(start.gives_weights, job.states.shard_optimizer);
             const int64_t copies = sum(&start, EK__START_COPIES), stored = bytes.weight - copies;

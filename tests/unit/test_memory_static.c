@@ -203,7 +203,7 @@ static void constants(void **state)
     ek_job_clear(&job);
 }
 
-/* Types of their own, and a head that shares the table where both are on one stage. */
+/* Different types, and a head that shares the table where both are on one stage. */
 static void types_and_tied_tables(void **state)
 {
     (void)state;

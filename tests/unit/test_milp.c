@@ -69,7 +69,7 @@ static void random_instance(ek__random *r, int number, int n_body, instance *x)
     if (ek_order_new(ek_schedule_default(v, number % 8 == 7), &shape, &x->order, &err))
         fail_msg("%s", err.message);
     ek_balance_options_init(&x->options);
-    x->options.proof_limit = 0.05; /* the bounds have a test of their own */
+    x->options.proof_limit = 0.05; /* the bounds have a separate test */
     x->options.min_layers = ek__random_below(r, 2);
     x->options.memory_limit_mb = 60 + ek__random_below(r, 400);
     x->options.n_threads = 2;
@@ -393,7 +393,7 @@ static void open_published(case_model *model, instance *x)
     if (ek_order_new(ek_schedule_default(c->n_chunks, c->less_memory), &shape, &x->order, &err))
         fail_msg("%s", err.message);
     ek_balance_options_init(&x->options);
-    x->options.proof_limit = 0.05; /* the bounds have a test of their own */
+    x->options.proof_limit = 0.05; /* the bounds have a separate test */
     x->options.memory_limit_mb = c->limit_mb;
 }
 

@@ -12,7 +12,7 @@
 
 #include "evenkeel/evenkeel.h"
 
-/* Just so many bytes, so that one too many is noticed. */
+/* Exactly this number of bytes, so that one too many is noticed. */
 typedef struct text {
     char path[4096], *bytes;
     size_t size;

@@ -311,7 +311,7 @@ static void of_each_kind_of_file_the_text_is_read(void **state)
     assert_int_equal(system(command), 0);
     read_all(in_folder("both"), &run);
     for (int i = 0; i < run.rank[0].n_sources;
-         i++) /* but for the rank, which the text has in a file that is not there */
+         i++) /* except for the rank, which the text has in a file that is missing here */
         assert_true(!strstr(run.rank[0].source[i].path, ".db") || !strncmp(run.rank[0].source[i].type, "profiler_", 9));
     ek_trace_run_clear(&run);
     *strrchr(from, '/') = '\0';

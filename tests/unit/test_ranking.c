@@ -33,7 +33,7 @@ static ek_ranking_input every_schedule(const fixture *f, double limit_mb)
                               .options = options_at(limit_mb)};
 }
 
-/* One call of its own; the step, or INFINITY with *needed the smallest limit. */
+/* A separate call; the step, or INFINITY with *needed the smallest limit. */
 static double alone(const ek_layers *layers, const ek_schedule *schedule, ek_shape shape, double limit_mb,
                     double *peak_mb, double *needed_mb)
 {
@@ -94,7 +94,7 @@ static void every_row_is_a_call_of_its_own_and_the_best_is_the_best_of_them(void
     assert_true(isfinite(best));
     assert_true(choice.result.step_time == best);
     assert_ptr_equal(choice.schedule, ek_order_schedule(choice.order));
-    /* 2 stages of 8 chunks are more than 8 layers; pieces have a schedule of their own. */
+    /* 2 stages of 8 chunks are more than 8 layers; pieces have their own schedule. */
     const ek_skipped *few = skipped(&choice.ranking, "-i 8"), *pieces = skipped(&choice.ranking, "sequence");
     assert_non_null(few);
     assert_string_equal(few->reason, "8 layers are too few for 2 stages of 8 chunks with 1 each");

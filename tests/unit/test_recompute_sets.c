@@ -112,7 +112,7 @@ static const ek__found_set *find_set(const ek__found_set *list, int n, const ek_
     return NULL;
 }
 
-/* Some choices that stand together, since those interact, and some of anywhere. */
+/* Some neighbouring choices, since those interact, and some of anywhere. */
 static void keep_few(ek__set_problem *p, ek__random *random)
 {
     int near = ek__random_below(random, p->n_choices), n = 0;

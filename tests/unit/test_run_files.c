@@ -418,7 +418,7 @@ static void files_that_are_taken_are_told(void **state)
     assert_string_equal(heard.text, expected);
     ek_run_evidence_clear(&evidence);
 
-    /* Each allocation of reading them fails once: all is there, or that is said. */
+    /* Each allocation of reading them fails once: the result is complete, or the error is reported. */
     int n_told = 0;
     const ek_listener notes = {say_warning, &heard};
     const ek_run_reading how = {.files = &files, .notes = &notes, .n_threads = 1};

@@ -157,7 +157,7 @@ static double slow_end(slow *s, int kind, int chunk, int stage, int micro)
     return s->end[at] = start + duration_of(s, kind, chunk, stage, micro);
 }
 
-/* Also sees to it that every block is there, once. */
+/* Also checks that every block is there, once. */
 static double slow_step(slow *s)
 {
     const ek_shape *shape = &s->order->shape;

@@ -1026,7 +1026,7 @@ static int open_slow(const served *s, int fd[SLOW])
     int n = files.rlim_cur > 3 * SLOW ? SLOW : 300; /* both ends are in this process */
     for (int i = 0; i < n; i++) {
         fd[i] = connect_to(s);
-        assert_true(send_all(fd[i], "GET / HTTP/1.1\r\nX: ", (size_t)(i % 20))); /* of some the address is there */
+        assert_true(send_all(fd[i], "GET / HTTP/1.1\r\nX: ", (size_t)(i % 20))); /* the address of some is known */
     }
     return n;
 }

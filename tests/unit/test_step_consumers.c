@@ -173,7 +173,7 @@ static int compare_arguments(const char *text, const ek_device *device)
         ek_job copy, read;
         assert_int_equal(ek_job_copy(&job, &copy, NULL), EK_OK);
         bool argument = applies(r, device, &copy, setting) && setting[0] == '-';
-        const char *number = "--micro-batch-size "; /* arguments that stand twice are refused */
+        const char *number = "--micro-batch-size "; /* duplicate arguments are refused */
         if (argument && strncmp(setting, number, strlen(number)) == 0) {
             const char *at = strstr(text, number);
             snprintf(with, sizeof with, "%.*s%s%s", (int)(at - text), text, setting, at + strlen(number) + 1);

@@ -28,7 +28,7 @@ typedef struct picture {
     bool over; /**< some curve is drawn as over the limit */
 } picture;
 
-/* An element being read: its name and attributes as they stand in the file. */
+/* An element being read: its name and attributes as in the file. */
 typedef struct element {
     char name[16];
     const char *attributes, *end;

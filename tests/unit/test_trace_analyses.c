@@ -1161,7 +1161,7 @@ static void transfers_are_paired_and_the_longer_side_waited(void **state)
     }
     add_transfer(&run, 2, "5", "hcom_batchSendRecv__5_0_1", 5000, 90);
     add_transfer(&run, 3, "5", "hcom_batchSendRecv__5_0_1", 5000, 40);
-    add_transfer(&run, 3, "5", "hcom_send__5_9_1", 6000, 40); /* its other side is not there */
+    add_transfer(&run, 3, "5", "hcom_send__5_9_1", 6000, 40); /* its other side is missing */
     add_transfer(&run, 3, "5", "hcom_allReduce__5_9_1", 7000, 40);
     assert_int_equal(ek__compare_pairs(&defaults, &run, &err), EK_OK);
     assert_int_equal(run.n_pairs, 4);

@@ -101,7 +101,7 @@ static void halves_without_the_other_are_counted_and_left_out(void **state)
     assert_true(has_note(rank, "4 begins or ends of events (\"ph\" B, E) without their other half are left out"));
     assert_false(has_note(rank, "without a usable name"));
     ek_trace_run_clear(&run);
-    /* Async events, b, n and e, are another kind: they are not taken for halves. */
+    /* Async events, b, n and e, are another kind: they are not treated as halves. */
     put("b.json", HEAD X("k", "kernel", "7", "10",
                          "5") ", {\"ph\": \"b\", \"name\": \"a\", \"cat\": \"c\", \"id\": 1, \"pid\": 0, \"tid\": 7, "
                               "\"ts\": 1}]}");

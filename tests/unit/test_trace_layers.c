@@ -43,7 +43,7 @@ typedef struct one_rank {
     double busy[MAX_LAYERS]; /* of each layer: the device's operators that are its members, steps or not */
 } one_rank;
 
-/* The time of the operators that begin where members do; each begins at a time of its own. */
+/* The time of the operators that begin where members do; each begins at a different time. */
 static void sum_members(const ek__trace *trace, one_rank *out)
 {
     const ek_trace_layers *layers = &out->rank.layers;
@@ -784,7 +784,7 @@ static void check_mean_pass(const char *what, const json_t *expected, const ek_t
                  found->busy_mean / 1e3, wall, busy);
 }
 
-/* The case's own words for head and tail stand for the configured names, numbers for layers of the body. */
+/* The case's own words for head and tail mean the configured names, numbers mean layers of the body. */
 static const ek_trace_layer *layer_called(const ek_trace_layers *layers, const configured *c, const char *word)
 {
     static const char *const tail[] = {"norm", "head", "loss"};

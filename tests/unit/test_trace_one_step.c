@@ -36,7 +36,7 @@ static void keep(const char *path)
     assert_non_null(found[n_found++]);
 }
 
-/* Every folder with files of a profiler is a run, and every Chrome trace of Kineto one of its own. */
+/* Every folder with files of a profiler is a run, and every Chrome trace of Kineto is a separate one. */
 static void find_runs(const char *folder, int depth)
 {
     DIR *dir = depth < DEPTH ? opendir(folder) : NULL;

@@ -128,7 +128,7 @@ static int tear_down(void **state)
     "{\"ph\":\"M\",\"name\":\"process_name\",\"pid\":5,\"tid\":0,\"args\":{\"name\":\"Overlap Analysis\"}}"
 #define TASK "\"args\":{\"Task Type\":\"AI_CORE\"}"
 
-/* An event of the device, 'start' and 'duration' as they shall stand in the file. */
+/* An event of the device, 'start' and 'duration' as they are written in the file. */
 static void add_kernel(const char *start, const char *duration)
 {
     add(",{\"ph\":\"X\",\"name\":\"MatMul1\",\"pid\":3,\"tid\":2,\"ts\":%s,\"dur\":%s," TASK "}", start, duration);
@@ -835,7 +835,7 @@ static void topology_is_put_together_from_what_ranks_list(void **state)
     assert_int_equal(t->tensor, 2);
     assert_int_equal(t->pipeline, 2);
     assert_int_equal(t->world_size, 4);
-    /* pp [0,2] twice (one name may stand for two groups), pp [1,3] twice, tp twice, all once */
+    /* pp [0,2] twice (two groups may have the same name), pp [1,3] twice, tp twice, all once */
     assert_int_equal(t->n_groups, 7);
     assert_string_equal(group_at("pp", 0)->key, "group_name_1");
     assert_string_equal(group_at("pp", 1)->key, "group_name_9");

@@ -257,7 +257,7 @@ static json_t *mean_backward_ms(const json_t *answer)
     return json_real(n > 0 ? sum / n : -1);
 }
 
-/* The reference has words of its own for layers that have no number: they stand for the configured names. */
+/* The reference has its own words for layers without a number: they mean the configured names. */
 static const json_t *find_layer(const json_t *layers, const json_t *params, const char *word)
 {
     static const char *const tail[] = {"norm", "head", "loss"};

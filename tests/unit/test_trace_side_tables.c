@@ -25,7 +25,7 @@ static unsigned random_below(unsigned n)
     return (unsigned)((random_state >> 20) % n);
 }
 
-/* ---- reading into a rank of its own ---- */
+/* ---- reading into a separate rank ---- */
 
 typedef struct reading {
     ek_trace_rank rank;
@@ -483,7 +483,7 @@ static void a_short_curve_keeps_every_point(void **state)
         assert_int_equal(point[i].time, i);
 }
 
-/* A file of Python's pickle in two protocols, and the same by json.dump(): figures worked out by hand. */
+/* A file of Python's pickle in two protocols, and the same by json.dump(): figures computed by hand. */
 static void snapshots_are_the_same_pickled_and_as_json(void **state)
 {
     (void)state;
@@ -815,7 +815,7 @@ static void the_queue_that_feeds_training_is_the_one_nearest_to_the_root(void **
     assert_int_equal(d->op[0].parent, -1);
     assert_true(isnan(d->op[0].queue_average) && isnan(d->op[0].queue_length));
     assert_int_equal(d->op[1].id, 4);
-    assert_close_to(d->op[1].usage_rate, 2 / 64., 1e-12); /* not printed: worked out */
+    assert_close_to(d->op[1].usage_rate, 2 / 64., 1e-12); /* not printed: computed */
     assert_int_equal(d->op[4].parent, 1);
     assert_true(d->near_empty_queue); /* of 4, though 1 has the lower id and is full */
     assert_false(d->near_full_queue);

@@ -813,7 +813,7 @@ static void names_stay_text(void **state)
     fixture_clear(&f);
 }
 
-/* A text may have two types, and types two texts: each pair is a name of its own, once. */
+/* A text may have two types, and types two texts: each pair is a separate name, once. */
 static void a_name_is_a_text_of_a_type(void **state)
 {
     (void)state;

@@ -512,7 +512,7 @@ static void walk_backward(generator *g, run *r)
     record(g, r, r->last - r->first, r->busy);
 }
 
-/* Stages are walked in turn and all layers are met in step 0, so those of a stage stay together. */
+/* Stages are walked in turn and all layers occur in step 0, so those of a stage stay together. */
 static trace_truth_layer *truth_of(generator *g, const char *element, int index, bool is_tail)
 {
     trace_truth *t = g->truth;

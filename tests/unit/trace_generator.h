@@ -33,7 +33,7 @@ typedef struct trace_shape {
     bool shared_numbers;      /* MindSpore: operators keep their number in every micro-batch and step */
     bool select_in_default;   /* MindSpore: operators run again keep the scope Default, else recompute_Default */
     bool select_spread;       /* each operator runs again just before its own gradient, not before all of them */
-    bool names_in_arguments;  /* MindSpore: kernels have names of their own, operators stand in args.mindspore_op */
+    bool names_in_arguments;  /* MindSpore: kernels have their own names, operators are in args.mindspore_op */
     bool nameless_kernels;    /* MindSpore: kernels have their own names and no operator: only scopes identify them */
     bool names_on_host;       /* MindSpore: operators are only in the host's layer, with arrows to kernels; no scopes */
     bool bare;                /* neither head nor tail nor optimizer */
