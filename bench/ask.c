@@ -60,7 +60,7 @@ static uint64_t next_random(view *v)
     return v->random;
 }
 
-/* Widths from 100 ns to everything, each size as often; the best of three, the others were disturbed. */
+/* Widths from 100 ns to everything, each size as often; the best of three, since others may be disturbed. */
 static double zoom(view *v)
 {
     int64_t all = ek__index_end(v->index), width = all;

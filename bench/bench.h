@@ -51,7 +51,7 @@ typedef struct bench_run {
     ek_balance_options options;
 } bench_run;
 
-/** Default options, the default schedule of the chunks. */
+/** Default options, with the default schedule of the chunks. */
 void bench_run_init(bench_run *run, const char *name, const ek_layers *layers, ek_shape shape, int less_memory);
 
 /** The balancing case `index` of cases.h. @param model  filled; borrowed by the run */
@@ -87,7 +87,7 @@ double bench_smallest_limit(const bench_run *run);
 /* ---- ledger ---- */
 
 /**
- * Somebody found a plan for the case, or claims that there is none shorter.
+ * A solver found a plan for the case, or claims that none is shorter.
  * @param step   INFINITY for none
  * @param bound  0 for none
  */

@@ -8,7 +8,7 @@
 
 typedef enum bench_slot_kind { SLOT_TIME, SLOT_ID, SLOT_STEP, SLOT_LINK } bench_slot_kind;
 
-/** A number of the original that each copy counts on. */
+/** A number of the original that each copy increases. */
 typedef struct bench_slot {
     size_t begin, end;
     bench_slot_kind kind;

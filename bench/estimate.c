@@ -22,20 +22,20 @@ typedef enum keeping {
     KEEP_DEVICES, /* all runs of one number of devices */
     KEEP_SECOND,  /* every second row */
     KEEP_ROWS,    /* rows, dealt into parts at random */
-    KEEP_CHOICES, /* runs between which somebody could choose, dealt into parts */
+    KEEP_CHOICES, /* runs that are alternatives, divided into parts */
 } keeping;
 static const char *const keeping_title[] = {"kept back", "other device counts", "every second row", "other rows",
                                             "other groups"};
 
-/* Errors that must not be exceeded, in per cent; 0: only reported. */
+/* Upper limits of errors, in per cent; 0: only reported. */
 static const struct table {
     const char *file, *title;
     double shipped, fitted, worst; /* mean as shipped; mean and worst of the held-out rows */
     double narrow;                 /* mean of the held-out runs in 8 bits, which are then judged separately */
     double order, first;           /* of the held-out rows: least Spearman coefficient, 0: none; largest cost of the
                                     * choice */
-    /* Measured of the table's one hardware, in reference/kernels, NULL: none. Held-out rows are then judged with fits
-     * that start from them. */
+    /* Kernel measurements of the table's only hardware, in reference/kernels; NULL: none. Held-out rows are then judged
+     * with fits that start from them. */
     const char *kernels, *rates;
     keeping cut; /* as the table was cut from its source; KEEP_LAYOUTS: by models or layouts, or not at all */
 } tables[] = {
@@ -403,7 +403,7 @@ static void say_part(const char *title, const char *how, const judged_run *row, 
     free(part);
 }
 
-/* Every row by a fit that did not see it. */
+/* Every row, predicted by a fit without it. */
 static void judge_folds(const struct table *t, const priced *p, const sources *measured, keeping how, bool bound)
 {
     bool *met = calloc((size_t)p->n + 1, sizeof *met);
@@ -556,7 +556,7 @@ static void choices(const char *shared)
 
 /* ---- effects ---- */
 
-/* The first run with so many data-parallel ranks and states shared by `shard` of them, -1: all. */
+/* The first run with this number of data-parallel ranks and states shared by `shard` of them, -1: all. */
 static const judged_run *sharded(const priced *p, int data, int shard)
 {
     for (int i = 0; i < p->n; i++) {

@@ -32,7 +32,7 @@ PARTS = [('matrix', 'matrix products'), ('attention', 'attention'), ('grouped', 
 # A prediction with a larger error than this is no basis for comparing other layouts of the job.
 FAR_OFF = 0.2
 
-# Why layouts are not among the plans; other words are unchanged.
+# Reasons why layouts are not among the plans; other words are unchanged.
 RULED_OUT = {'illegal': 'that the framework does not run', 'memory': 'that do not fit', 'bound': 'by their bound',
              'balanced': 'balanced and longer', 'no_plan': 'with no split that fits', 'open': 'left open'}
 
@@ -148,7 +148,7 @@ def search_time(value):
 
 
 def left_open(plan):
-    """Layouts that were not looked at closer when the time was over."""
+    """Layouts that were not evaluated when the time limit ended the search."""
     return totals(plan['layouts']).get('open', 0)
 
 

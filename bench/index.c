@@ -55,7 +55,7 @@ static void write_apart(const char *path, void *result)
     m->problem = written.problem[0] != '\0';
 }
 
-/* The best of several, in turns: the others were disturbed. */
+/* The best of several, in turns, since others may be disturbed. */
 static void measure(const char *path, measured *reading, measured *writing)
 {
     for (int i = 0; i < N_RUNS; i++) {

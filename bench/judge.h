@@ -33,7 +33,7 @@ typedef struct judged {
 } judged;
 judged judge_all(const judged_run *runs, int n);
 
-/* Could somebody choose between the two: equal model, devices, hardware, length and sequences of a step? */
+/* Are the two alternatives: equal model, devices, hardware, length and sequences of a step? */
 bool judge_same_choice(const ek_measured_run *a, const ek_measured_run *b);
 
 /* The cost of choosing by the prediction, in groups of runs that are alternatives, with two layouts or more. */

@@ -128,7 +128,7 @@ static int compare_doubles(const void *a, const void *b)
     return x < y ? -1 : x > y;
 }
 
-/* Every choice of four stages, each judged on the other twelve. */
+/* Every choice of four stages, each tested on the other twelve. */
 static void calibrations(const measured_rows *rows)
 {
     enum { N_CHOICES = 1820 }; /* 16 over 4 */

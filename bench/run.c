@@ -152,7 +152,7 @@ bench_answer bench_solve(const bench_run *run, const char *who)
     int ends[2];
     if (pipe(ends) != 0)
         bench_give_up("no pipe: %s", strerror(errno));
-    fflush(NULL); /* the child must not have anything to write out a second time */
+    fflush(NULL); /* the child must not write buffered output a second time */
     pid_t child = fork();
     if (child < 0)
         bench_give_up("no process: %s", strerror(errno));

@@ -22,7 +22,7 @@ typedef struct reading {
     double seconds;
     double peak_mb; /* 2^20 bytes: resident, the most it was */
     int64_t steps, items, kept;
-    double computing_us; /* mean over the steps, so that the answer is looked at */
+    double computing_us; /* mean over the steps, so that the answer is used */
     int problems;
 } reading;
 
@@ -106,7 +106,7 @@ static void say_reading(const char *size, double bytes, const reading *r, double
     bench_hold(r->problems == 0 && r->steps > 0, "%s of trace read to its end", size);
 }
 
-/* The best of several: the others were disturbed. */
+/* The best of several, since others may be disturbed. */
 static reading best_of(int n, const char *path)
 {
     reading best = read_run(path);

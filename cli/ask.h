@@ -5,7 +5,7 @@
 #include <stdbool.h>
 #include <stddef.h>
 
-/** Is somebody there to answer? Standard input and error are terminals. */
+/** Can a user answer? Standard input and error are terminals. */
 bool cli_can_ask(void);
 
 /** A whole number. `unit` may be NULL; an empty answer or '*' takes `preset`. All: false at the end of the input, after

@@ -247,7 +247,7 @@ static bool read_today(command *c)
     return true;
 }
 
-/* The gain over today's plan, which is the last case. */
+/* The gain over the current plan, which is the last case. */
 static void note_gain(const command *c, const ek_cases *cases, double limit)
 {
     const ek_timeline *now = &cases->timelines[cases->n - 1], *best = &cases->timelines[0];
@@ -311,7 +311,7 @@ static bool emit_answer(const command *c, const ek_report *report, const ek_orde
     return cli_emit(c->emitter, &emission, NULL, &told);
 }
 
-/* Report or settings; of a search that found nothing only the former. */
+/* Report or settings; of a search without a plan only the report. */
 static bool print_answer(const command *c, ek_report *report, const ek_order *order)
 {
     if (!c->emitter)
@@ -319,8 +319,8 @@ static bool print_answer(const command *c, ek_report *report, const ek_order *or
     return report->n_cases == 0 || emit_answer(c, report, order);
 }
 
-/* Simulates the answer and the plans compared with it, block by block. After a Ctrl-C that ended the search another one
- * ends this at any moment. */
+/* Simulates the answer and the plans compared with it, block by block. After a Ctrl-C that ended the search, another
+ * one ends the program at any moment. */
 static bool simulate_all(const command *c, const ek_layers *layers, const ek_choice *choice, ek_cases *cases)
 {
     cli_progress progress;
@@ -516,7 +516,7 @@ static int run(int argc, char **argv)
                  c.model.dry_run_stages);
     c.model.n_stages = c.model.n_stages ? c.model.n_stages : 4;
     c.model.n_micro_batches = c.model.n_micro_batches ? c.model.n_micro_batches : 4;
-    /* A schedule that is made for several chunks has no use for the default of one. */
+    /* A schedule for several chunks does not use the default of one. */
     bool open = c.open.schedules || c.open.chunks;
     if (!c.model.n_chunks && !open)
         c.model.n_chunks = c.model.schedule ? c.model.schedule->min_chunks : 1;

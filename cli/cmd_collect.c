@@ -238,7 +238,7 @@ static int print_usage(const command *c, const ek_collection *logs, int gaps)
         ek_memory_usage_clear(&usage);
         return code;
     }
-    /* Peaks of two stages are worth a look, but nothing that an init file takes. */
+    /* Peaks of two stages are printed, but are not enough for an init file. */
     if (status != EK_ERR_MEMORY && gaps == 0 && strcmp(c->format, "yaml") != 0) {
         cli_note("no memory_usage: %s", err.message);
         return print(c, logs, NULL);

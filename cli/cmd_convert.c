@@ -119,7 +119,7 @@ static const ek_strategy *choose(const ek_strategies *strategies, const char *na
     return NULL;
 }
 
-/* Do -s, -i and --schedule speak of this plan? */
+/* Do -s, -i and --schedule fit this plan? */
 static bool fits_options(const command *c, const ek_strategy *s, const ek_schedule *schedule)
 {
     const ek_plan *plan = &s->plan;

@@ -168,7 +168,7 @@ typedef struct more {
     ek_prediction memory;
 } more;
 
-/* A page without its timeline is still worth having. */
+/* A page is written also without its timeline. */
 static bool open_timeline(const command *c, const ek_run_evidence *f, more *m)
 {
     const char *path[EK_MAX_RUN_FILES];

@@ -143,7 +143,7 @@ static const cli_spec spec = {
     .options = options,
 };
 
-/* Words of a command that begin without -- would leave those of its options to us. */
+/* Without --, options in the command's words would be read as options of evenkeel. */
 static bool check_words(const command *c, int argc, char **argv)
 {
     if (c->script.n_words < 2)

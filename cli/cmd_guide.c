@@ -19,7 +19,7 @@ typedef struct command {
     const char *rough, *times, *init_out, *apply, *folder;
     ek_times time;
     ek_layers layers; /* the rough model */
-    ek_job job;       /* of --apply: its sizes, or all of it where it is no MindFormers YAML */
+    ek_job job;       /* of --apply: its sizes, or the whole job when it is not a MindFormers YAML */
 } command;
 
 /* clang-format off */
@@ -144,7 +144,7 @@ static bool load_rough(command *c)
         return true;
     cli_model model;
     cli_model_init(&model);
-    /* Only its memory matters here, so times that are missing are no obstacle. */
+    /* Only its memory matters here, so missing times are accepted. */
     model.times = c->times ? c->times : "head=1,body=1,tail=1";
     if (!cli_model_load(&model, c->rough, &c->layers))
         return false;

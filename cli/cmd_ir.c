@@ -139,7 +139,7 @@ static int highest_layer(const ek_ir *ir)
     return highest;
 }
 
-/* Is anything chosen? A choice that fits nothing is a mistyped one. */
+/* Does the choice match anything? One that matches nothing is mistyped. */
 static bool anything_shown(const command *c, const ek_ir *ir)
 {
     uint32_t n;

@@ -326,7 +326,7 @@ static bool check_sources(const command *c, const found *f)
     return false;
 }
 
-/* The rate that a log prints itself, where a batch is not known to work one out from the step time. */
+/* The rate that a log prints itself, where the batch for computing it from the step time is unknown. */
 static void read_printed_rate(command *c, double rate)
 {
     if (c->input.n_devices > 0)
@@ -450,7 +450,7 @@ static bool list_devices(const command *c)
     return cli_print(ek_output_of_devices(NULL), c->format);
 }
 
-/* A job that cannot be predicted is measured all the same. */
+/* A job that cannot be predicted is measured nevertheless. */
 static bool predict(const command *c, found *f)
 {
     ek_error err;

@@ -252,7 +252,7 @@ static bool settle_size(command *c, const ek_job *job)
 
 /* ---- the search ---- */
 
-/* No share of the work is known ahead; the time that may be taken is. */
+/* The share of the work is unknown in advance; the time limit is known. */
 static void show(void *user, const ek_layout_progress *now)
 {
     found *f = user;
@@ -382,7 +382,7 @@ static int run(int argc, char **argv)
     if (parsed != CLI_OK)
         return parsed == CLI_HELP ? EXIT_DONE : EXIT_WRONG;
     c.source = operand[0];
-    if (c.layout.n_best == 0) /* trials are among more plans than people look at */
+    if (c.layout.n_best == 0) /* trials are chosen among more plans than are printed */
         c.layout.n_best = c.n_trials > 0 ? PLANS_TO_TRY : PLANS;
     if (!check_options(&c) ||
         !cli_gates_open(&c.fail_on, c.values.n > 0 ? EK_OUTPUT_LAYOUT_SWEEP : EK_OUTPUT_LAYOUT, &c.gates))

@@ -311,7 +311,7 @@ static bool check_view(const command *c, const ek_trace_run *run)
     return false;
 }
 
-/* Is there anything that figures can be made of? */
+/* Is there any source of figures? */
 static bool usable(const ek_trace_run *run)
 {
     if (run->n_cluster_rows > 0 || run->topology.n_groups > 0)

@@ -240,7 +240,7 @@ static int make_page(command *c)
 
 /* ---- running ---- */
 
-/* One index a rank stays open: as many files as the system lets us have, where it gives fewer at first. */
+/* One index a rank stays open: raises the limit of open files to the system's maximum. */
 static void allow_files(void)
 {
     struct rlimit files;

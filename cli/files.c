@@ -161,7 +161,7 @@ static bool backup_name(const char *path, char *name, size_t size)
     return false;
 }
 
-/* The new text in place of the old one, which is written beside it before. Of a link that is its target. */
+/* Replaces the old text by the new one, after saving the old one beside it. A link's target is replaced. */
 static bool edit(const char *path, const text_of *old, const text_of *new, cli_replaced *how)
 {
     char target[PATH_MAX];

@@ -15,10 +15,9 @@ typedef ek_status cli_writer(const void *user, FILE *out, ek_error *err);
 /** Write a file, whole or not at all, or to stdout where `path` is "-". An input is refused. False after a message. */
 bool cli_write_file(const char *path, cli_writer *write, const void *user);
 
-/** The same for a file of Evenkeel's own, which is no input of a user. */
+/** The same for an internal file, which is no input of a user. */
 bool cli_write_own(const char *path, cli_writer *write, const void *user);
-/** Can all processes read it, which are several under a launcher? Not standard input: false after a message. `path` may
- * be NULL. */
+/** Can all processes of a launcher read it? Not standard input: false after a message. `path` may be NULL. */
 bool cli_check_shared(const char *path);
 /** Is it the name of stdout, or stdin? `path` may be NULL. */
 bool cli_on_stdout(const char *path);
@@ -30,12 +29,12 @@ const char *cli_output_name(const char *path);
 
 /** Write a text to a file as a whole, or to stdout where `path` is NULL or "-". False after a message. */
 bool cli_put_text(const char *path, const char *text, size_t size);
-/** The same for a script: executable for whoever may read it. */
+/** The same for a script: executable for all users that may read it. */
 bool cli_put_script(const char *path, const char *text, size_t size);
 
 /** The result of cli_replace_file(). */
 typedef struct cli_replaced {
-    bool changed;      /**< false: the file held this text already, and was not written */
+    bool changed;      /**< false: the file already had this text, and was not written */
     char backup[4200]; /**< where the old text is; empty when it was not replaced */
 } cli_replaced;
 
@@ -57,7 +56,7 @@ bool cli_save(const char *path, ek_output output, const char *format);
 /** Checks the status of a writer to stdout, and that all output was written. False after a message. */
 bool cli_printed(ek_status status, const ek_error *err);
 
-/** The schedules there are, in the chosen format: exit code of the command. */
+/** Prints all schedules in the chosen format. @return the exit code of the command */
 int cli_print_schedules(const cli_model *model);
 
 /** Does `option` have this output format? False after a message. */

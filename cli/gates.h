@@ -16,7 +16,7 @@
 
 /** Read them for results of a kind, before long work begins. NULL where there are none. False after a message. */
 bool cli_gates_open(const cli_texts *texts, ek_output_kind kind, ek_gates **out);
-/** Hold a result against them, and print a sentence for each that fails. @return `code`; EXIT_NO where one failed;
+/** Check a result against them, and print a sentence for each that fails. @return `code`; EXIT_NO where one failed;
  *  EXIT_WRONG after a message */
 int cli_gates_check(const ek_gates *gates, ek_output output, int code);
 

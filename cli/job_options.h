@@ -22,9 +22,9 @@ typedef struct cli_job_options {
     bool given;                      /**< is there an option of CLI_JOB_OPTIONS on the command line? */
 } cli_job_options;
 
-/** Nothing said. Stays where it is: it points into itself. */
+/** No options set. Must not be moved: it points into itself. */
 void cli_job_options_init(cli_job_options *out);
-/** Takers: "NAME=VALUE" of a rule, into a cli_job_options; and memory as people write it, "56000", "58GB", into a
+/** Takers: "NAME=VALUE" of a rule, into a cli_job_options; and memory in the usual notation, "56000", "58GB", into a
  * double of MB. */
 bool cli_take_rule(const cli_option *option, const char *text, void *place);
 bool cli_take_memory(const cli_option *option, const char *text, void *place);

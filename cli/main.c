@@ -50,7 +50,7 @@ static void keep_memory(void)
 #endif
 }
 
-/* The first line is for scripts, each further one something that this build was made without. */
+/* The first line is for scripts, each further one names a part that this build lacks. */
 static void print_version(void)
 {
     puts("evenkeel " EK_VERSION);

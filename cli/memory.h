@@ -27,7 +27,7 @@ bool cli_memory_logs(const char *folder, const ek_job *job, const ek_memory *mem
 /** The job's layers as a layer file. @return false after a message */
 bool cli_memory_layers(const char *path, const ek_job *job, const ek_job_layer_times *times);
 
-/** Memory as people write it, "56000", "58GB", in MB. False after a message. */
+/** Memory in the usual notation, "56000", "58GB", in MB. False after a message. */
 bool cli_memory_mb(const char *option, const char *text, double *mb);
 
 #endif

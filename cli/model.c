@@ -374,7 +374,7 @@ bool cli_model_load(cli_model *model, const char *operand, ek_layers *layers)
     return false;
 }
 
-/* One setting that the init file has and the command line has not, for the note. */
+/* One setting of the init file that the command line does not set, for the note. */
 static void note_taken(char *text, size_t size, const char *option, double value)
 {
     size_t used = strlen(text);

@@ -23,7 +23,7 @@ typedef struct named {
 
 static named *list; /* [n] */
 static size_t n, capacity;
-static struct stat *written; /* [n_written]: outputs that are in their places */
+static struct stat *written; /* [n_written]: outputs that have been written */
 static size_t n_written, written_capacity;
 
 void cli_named_begin(void)
@@ -48,7 +48,7 @@ static cli_writes writes_of(const named *file)
     return file->option ? file->option->writes : CLI_WRITES_NOTHING;
 }
 
-/* Of an output that is given twice the last counts. */
+/* When an output is given twice, the last one counts. */
 static named *place_for(const cli_option *option)
 {
     for (size_t i = 0; i < n && option && option->writes; i++)
@@ -261,7 +261,7 @@ static bool check_one(const named *file)
     return (!locate(file->text, &where) && is_in_output(file->text)) || cli_check_output(file->text);
 }
 
-/* Is it one that an option wants written, and not a file that is changed? */
+/* Is it an output of an option, and not a file that is changed? */
 static bool is_output(const named *file)
 {
     return writes_of(file) == CLI_WRITES_FILE;

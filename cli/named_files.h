@@ -22,7 +22,7 @@ bool cli_named_spares(const char *path);
 /** Make the folder of an output that is to be in an output folder of the command, which may come later. False after a
  *  message. */
 bool cli_named_make_folder(const char *path);
-/** An output is in its place. False after a message. */
+/** An output has been written. False after a message. */
 bool cli_named_written(const char *path);
 /** Does a requested output go to standard output, so that nothing else may? */
 bool cli_stdout_taken(void);

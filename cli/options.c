@@ -465,7 +465,7 @@ const char **cli_operands(int argc)
     return operand;
 }
 
-/* How many operands there are: the first ones of the array, a few of thousands. */
+/* Number of operands: the first ones of the array, few of a capacity of thousands. */
 static int count_operands(const char *const *operand, int max)
 {
     int low = 0, high = 1;
@@ -562,7 +562,7 @@ static void note_given(const cli_option *option, char *base)
         *first = option->names;
 }
 
-/* A name of standard output as a file: to replace it would be no output at all. */
+/* A name of standard output as a file: replacing it would lose the output. */
 static bool is_stdout_file(const char *text)
 {
     return strcmp(text, "/dev/stdout") == 0 || strcmp(text, "/dev/fd/1") == 0 || strcmp(text, "/proc/self/fd/1") == 0;
@@ -653,7 +653,7 @@ int cli_parse(const cli_spec *spec, int argc, char **argv, void *base, const cha
     optind = 1;
     for (;;) {
         int index = -1;
-        /* '-' hands operands over in place; ':' distinguishes a missing argument from an unknown option. */
+        /* '-' returns operands in their order; ':' distinguishes a missing argument from an unknown option. */
         int c = getopt_long_only(argc, argv, "-:", table.option, &index);
         if (c == -1)
             break;

@@ -30,7 +30,7 @@ typedef struct mpi_messages {
 /** A buffer; NULL when memory is out. */
 void *mpi_messages_buffer(mpi_messages *messages);
 void mpi_messages_give_back(mpi_messages *messages, void *buffer);
-/** Send without waiting; the buffer is given back once it is sent. @return false: memory is out */
+/** Send without waiting; the buffer is released once it is sent. @return false: memory is out */
 bool mpi_messages_send(mpi_messages *messages, void *content, int bytes, int to, int tag, MPI_Comm comm);
 /** Release completed sends. */
 void mpi_messages_test(mpi_messages *messages);

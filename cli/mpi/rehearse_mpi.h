@@ -6,22 +6,20 @@
 
 #include "rehearse.h"
 
-/** Seconds of this machine's clock, the one that sleeping goes by. */
+/** Seconds of this machine's clock, which sleeping uses. */
 double mpi_now(void);
 /** Sleep until then. */
 void mpi_sleep_until(double then);
 
 /* ---- clocks ---- */
 
-/** The lead of this process's clock over that of process 0, and its error bound; 0 and 0 on one machine. Of all
- *  processes together. */
+/** The lead of this process's clock over that of process 0, and its error bound; 0 and 0 on one machine. Collective. */
 typedef struct mpi_clock {
     double ahead, error;
 } mpi_clock;
 mpi_clock mpi_clock_compare(MPI_Comm comm, bool same_machine);
 
-/** Is this process on the machine of process 0; the number of processes of this machine, and its cores. Of all
- * together. */
+/** Is this process on the machine of process 0; the number of processes of this machine, and its cores. Collective. */
 typedef struct mpi_machine {
     bool with_first;
     int n_processes, index, cores; /**< index: of this process among them */

@@ -253,7 +253,7 @@ static bool advance(run *x, stage *s)
 
 /* ---- a step ---- */
 
-/* Nothing could be done: compute a little, or sleep until there may be something. */
+/* No work is ready: compute a little, or sleep until there may be some. */
 static void pass_time(run *x)
 {
     double until = mpi_now() + 4 * x->pause;

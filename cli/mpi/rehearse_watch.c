@@ -21,7 +21,7 @@ struct mpi_watch {
     bool *told;              /* [n_stages] */
     ek_rehearse_wait *known; /* [n_stages], in process 0: as reported */
     ek_rehearse_wait *cycle; /* [n_stages] */
-    double first_told;       /* when process 0 first heard of the waits there are; 0: of none */
+    double first_told;       /* when process 0 first received the current waits; 0: none */
     double last_move;        /* of process 0's own stages */
     bool ends;
 };
@@ -82,7 +82,7 @@ void mpi_watch_stop(mpi_watch *watch, const char *text)
 {
     if (watch->ends)
         return;
-    if (watch->index != 0) { /* process 0 is the one that speaks; it answers with the end */
+    if (watch->index != 0) { /* process 0 prints the message; it replies with the end */
         MPI_Send(text, (int)strlen(text) + 1, MPI_CHAR, 0, TAG_END, watch->comm);
         return;
     }

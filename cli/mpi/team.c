@@ -130,7 +130,7 @@ static void give_up(void *user, int process)
 
 /* ---- begin and end ---- */
 
-/* Where one of the processes does not come up, the others would wait for ever. */
+/* Where one of the processes does not start, the others would wait for ever. */
 static void say_that_begin_failed(int signal)
 {
     (void)signal;
@@ -262,7 +262,7 @@ int cli_team_end(int code)
     /* A process that failed before the common start notifies the others, which would wait for it otherwise. */
     if (code == EXIT_WRONG && cli_team() && !own.is_used && cli_last_error()->status)
         ek_team_decline(&team, cli_last_error());
-    /* The end of MPI waits for all; a process that is lost never comes. */
+    /* MPI_Finalize waits for all; a lost process never arrives. */
     if (team.index == 0 && (own.any_lost || !leave_together(&own)))
         abort_all(code);
     if (team.index > 0 && !leave_together(&own)) {

@@ -21,7 +21,7 @@ Numbers = Any  # a sequence of numbers: a list, a NumPy array
 
 _MB = 2**20
 _POLL = 0.05  # seconds between two looks at a call
-_PATIENCE = 0.8  # seconds that a call that was stopped is waited for
+_PATIENCE = 0.8  # seconds to wait for a call that was stopped
 
 
 class Error(Exception):
@@ -122,7 +122,7 @@ def warn(text: str) -> None:
 
 
 class Heard:
-    """Warnings of readers: kept for reports, and said as Python's warnings."""
+    """Warnings of readers: kept for reports, and issued as Python's warnings."""
 
     def __init__(self) -> None:
         self.c = owned("ekpy_warnings *", _lib.ekpy_warnings_clear)
@@ -278,7 +278,7 @@ class Watch:
         self._told = now.told
         seconds = now.seconds if now.seconds == now.seconds else None
         share = now.share
-        if now.left >= 0 and seconds is not None and self._limit:  # no share of the work is known; the time is
+        if now.left >= 0 and seconds is not None and self._limit:  # the share of the work is unknown; the time is known
             share = seconds / self._limit
         self._progress(Progress(text_of(now.what), min(max(share, 0.0), 1.0), seconds,
                                 now.best if now.best < float("inf") else None, now.gap if now.gap < 1 else None,
@@ -294,7 +294,7 @@ class Watch:
             return call()
         answer: "list[Any]" = []
         failure: "list[BaseException]" = []
-        running = _threading.Lock()  # Thread.join() takes a thread for ended where an exception comes into it
+        running = _threading.Lock()  # Thread.join() treats a thread as ended when an exception interrupts it
 
         def work() -> None:
             _lib.ekpy_watch_begin(self.c)

@@ -211,7 +211,7 @@ class Estimate(Result):
 
 
 def estimate(job: Union[Job, Path], device: Path, *, tokens: float = 0.0, **overrides: float) -> Estimate:
-    """How long a step of a job takes on a device, and whether it fits.
+    """Predict the time of a job's step on a device, and whether it fits.
 
     job: a Job or a file. device: a shipped device's name or a device file. tokens: of a whole training run, for its
     days; 0: none. overrides: as for read_job().
