@@ -1,5 +1,5 @@
-/* Asking an index: how long it takes to open, until the first picture, for any zoom, a search and the sums of
- * everything, and how much memory that keeps resident. */
+/* Measures queries of an index: the time to open it, to the first picture, for any zoom, a search and the total sums,
+ * and the resident memory. */
 #include <stdio.h>
 #include <stdlib.h>
 #include <unistd.h>
@@ -60,7 +60,7 @@ static uint64_t next_random(view *v)
     return v->random;
 }
 
-/* Widths from 100 ns to everything, each size as often; the best of three, the others were disturbed. */
+/* Widths from 100 ns to everything, each size as often; the best of three, since others may be disturbed. */
 static double zoom(view *v)
 {
     int64_t all = ek__index_end(v->index), width = all;
@@ -130,7 +130,7 @@ static void ask(const ek_trace_index *index, asked *a)
     a->peak_mb = bench_peak_mb();
 }
 
-/* An index that is there. */
+/* An existing index. */
 static void ask_trace(const char *path, void *result)
 {
     asked *a = result;

@@ -1,9 +1,9 @@
-/* The bench: simulation speed and its growth, every balancing case with default options, the linear method beside the
- * default on those the original tool was run on, how far the certificates reach, the way from a training YAML back, and
- * traces from 10 MB to 20 GB, graphs as text, memory and steps as predicted and as published, what the linter finds in
- * shipped files, faults injected in runs against what the diagnosis makes of them, and the page in a browser. Prints
- * tables with ratios, so that a noisy machine moves both sides, writes them as Markdown to the file given, and fails
- * where a bound that the project promises does not hold.
+/* Runs the bench and writes its report. It measures simulation speed and its growth; every balancing case with default
+ * options, and the linear method beside the default on the cases that the original tool was run on; the gaps of the
+ * certificates; tuning from a training YAML to its settings; traces from 10 MB to 20 GB; graphs as text; predicted
+ * against published memory and steps; the linter's findings in shipped files; the diagnosis of faults injected in runs;
+ * and the page in a browser. Prints tables with ratios, so that a noisy machine affects both sides, writes them as
+ * Markdown to the given file, and fails where a bound that the project promises does not hold.
  *
  * usage: [BENCH_PARTS="gaps bounds"] [MILP_SECONDS=60] ... bench [FILE.md [COMMIT]]
  * BENCH_PARTS names the parts to run, by default all, in the order of the table below; the seconds of its last column
@@ -43,7 +43,7 @@ static const struct part {
     {"lint", bench_lint, NULL, 1},
     {"faults", bench_faults, NULL, 1},
     {"frames", bench_frames, NULL, 1},
-    {"bounds", bench_bounds, "BOUNDS_SECONDS", 10}, /* last: it looks at what the others found */
+    {"bounds", bench_bounds, "BOUNDS_SECONDS", 10}, /* last: it checks the results of the others */
 };
 enum { N_PARTS = sizeof parts / sizeof *parts };
 
@@ -121,7 +121,7 @@ double bench_peak_mb(void)
     return (double)usage.ru_maxrss / 1024;
 }
 
-/* The processor's name, where the system tells. */
+/* The processor's name, where the system provides it. */
 static void processor(char *name, size_t size)
 {
     char line[256];

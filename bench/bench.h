@@ -1,5 +1,5 @@
-/* bench/bench.h - what the parts of the bench share: the report, models, runs of the balancer, and the ledger of every
- * step found and every bound claimed. A new part is a function here and a line in the table of bench.c. */
+/* bench/bench.h - shared parts of the bench: the report, models, runs of the balancer, and the ledger of every step
+ * found and every bound claimed. A new part is a function here and a line in the table of bench.c. */
 #ifndef EK_BENCH_BENCH_H
 #define EK_BENCH_BENCH_H
 
@@ -9,7 +9,7 @@
 /** One line, or several, to the terminal and to the report. */
 void bench_say(const char *format, ...) __attribute__((format(printf, 1, 2)));
 
-/** Unless `fine`: say on stderr that what the format makes does not hold, and let the bench fail. */
+/** Unless `fine`: report the formatted text on stderr as not true, and let the bench fail. */
 void bench_hold(bool fine, const char *format, ...) __attribute__((format(printf, 2, 3)));
 
 /** Print the message and end with exit code 2. */
@@ -18,7 +18,8 @@ void bench_give_up(const char *format, ...) __attribute__((format(printf, 1, 2),
 /** Seconds of a monotonic clock. */
 double bench_now(void);
 
-/** Do something in a process of its own, whose memory is then its alone; its result, of `size` bytes, comes back. */
+/** Run a function in a separate process, so that its memory is measured separately; returns its result of `size`
+ * bytes. */
 void bench_apart(void (*work)(const char *path, void *result), const char *path, void *result, size_t size);
 /** The most memory that this process had resident, in units of 2^20 bytes. */
 double bench_peak_mb(void);
@@ -50,15 +51,15 @@ typedef struct bench_run {
     ek_balance_options options;
 } bench_run;
 
-/** Default options, the default schedule of the chunks. */
+/** Default options, with the default schedule of the chunks. */
 void bench_run_init(bench_run *run, const char *name, const ek_layers *layers, ek_shape shape, int less_memory);
 
 /** The balancing case `index` of cases.h. @param model  filled; borrowed by the run */
 void bench_run_published(bench_run *run, int index, case_model *model);
 
-/** What came of it. */
+/** Its result. */
 typedef struct bench_answer {
-    ek_status failed; /**< and then nothing but `error` */
+    ek_status failed; /**< and then only `error` */
     ek_error error;
     ek_balance_status status;
     double step_time, lower_bound;
@@ -73,20 +74,20 @@ typedef struct bench_answer {
 #define BENCH_EARLY 10.0 /* seconds */
 
 /**
- * Run it in a process of its own, whose memory is then its alone. The plan is simulated again; that its step is the one
- * claimed and its peak within the limit is held, and both step and bound go into the ledger.
+ * Run it in a separate process, so that its memory is measured separately. The plan is simulated again to check that
+ * its step is the claimed one and its peak within the limit, and both step and bound go into the ledger.
  *
- * @param who  finds and claims, for the ledger
+ * @param name  of the solver, for the ledger
  */
 bench_answer bench_solve(const bench_run *run, const char *who);
 
-/** The smallest limit that has a plan, as an infeasible answer tells. */
+/** The smallest limit that has a plan, from an infeasible answer. */
 double bench_smallest_limit(const bench_run *run);
 
 /* ---- ledger ---- */
 
 /**
- * Somebody found a plan for the case, or claims that there is none shorter.
+ * A solver found a plan for the case, or claims that none is shorter.
  * @param step   INFINITY for none
  * @param bound  0 for none
  */

@@ -1,5 +1,6 @@
-/* The ledger: of each case the shortest step that any run found and the highest bound that any claimed. A bound above a
- * plan that exists is wrong, whoever found it; so solvers that know nothing of bounds are set on the cases as well. */
+/* Keeps the ledger: for each case the shortest step that any run found and the highest bound that any run claimed. A
+ * bound above the step of an existing plan is wrong, whichever solver found the plan, so solvers without bounds run on
+ * the cases as well. */
 #include <stdio.h>
 #include <stdlib.h>
 

@@ -1,9 +1,9 @@
 /* bench/cases.h - the two published models and the balancing cases measured on them. Shared by the bench and the tests.
  *
  * Figures, not files, of: SAPP pipeline balance, MindFormers r1.5 documentation (the Llama-175B dry run and its
- * pictures); the layer memories are what the tool computes from those dry runs. The steps of the tool were measured on
- * two cores with CBC 2.10.8 at the time limit given; the annealing is a plain one over the same strategies, 5 to 10 s
- * on one core. */
+ * pictures); the layer memories are those that the tool computes from those dry runs. The steps of the tool were
+ * measured on two cores with CBC 2.10.8 at the given time limit; the annealing is a plain one over the same strategies,
+ * 5 to 10 s on one core. */
 #ifndef EK_BENCH_CASES_H
 #define EK_BENCH_CASES_H
 
@@ -79,7 +79,7 @@ static const balance_case balance_cases[] = {
 };
 enum {
     N_BALANCE_CASES = sizeof balance_cases / sizeof *balance_cases,
-    N_TOOL_CASES = 8, /**< the first so many, on which the original tool was run */
+    N_TOOL_CASES = 8, /**< the number of the first ones, on which the original tool was run */
 };
 
 #endif

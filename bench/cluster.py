@@ -1,12 +1,13 @@
 #!/usr/bin/env python3
-"""Time `trace` on several processes over generated runs of many ranks, and write what was measured as a table.
+"""Time `trace` on several processes over generated runs of many ranks, and write a table of the results.
 
   bench/cluster.py PLAIN WITH_MPI FOLDER [RANKS ...]      default: 64 256 1000
 
-PLAIN and WITH_MPI are the commands `evenkeel` and `evenkeel-mpi`. FOLDER holds the generated traces (20 MB a rank) and must
-have room for them. Every rank has five steps of 1152 kernels, their launches, operators and Python frames, as PyTorch
-writes them, and 48 collectives a step that some ranks reach late. Processes: 1, 2, 4, 8, 16, whose answers must be the same
-bytes. Also the same by partial results, combined in two orders. The launcher is EK_MPIRUN (mpirun).
+PLAIN and WITH_MPI are the commands `evenkeel` and `evenkeel-mpi`. FOLDER holds the generated traces (20 MB a rank) and
+must have room for them. Every rank has five steps of 1152 kernels, their launches, operators and Python frames, as
+PyTorch writes them, and 48 collectives a step that some ranks reach late. With 1, 2, 4, 8 and 16 processes the answers
+must be the same bytes, and also from partial results that are combined in two orders. The launcher is EK_MPIRUN
+(mpirun).
 """
 import hashlib
 import os
@@ -21,7 +22,7 @@ FRAMES = 15  # of Python, a kernel
 
 
 def pieces_of_a_rank():
-    """Constant texts, and between them what differs: ("late", call) or a time."""
+    """Constant texts, and between them the varying parts: ("late", call) or a time."""
     source = random.Random(7)
     names = ["void cutlass::Kernel2<cutlass_80_tensorop_bf16_s16816gemm_%dx%d_32x3_nt_align8>(Params)" % (64 << i % 3, 128)
              for i in range(6)]

@@ -1,4 +1,5 @@
-/* A real trace over and over: every copy is a step later, with steps and arrows numbered on. */
+/* Writes copies of a real trace one after another: every copy is one step later, and its steps and arrows continue the
+ * numbering. */
 #include "copies.h"
 
 #include <errno.h>
@@ -50,7 +51,7 @@ static int by_place(const void *a, const void *b)
     return x->begin < y->begin ? -1 : x->begin > y->begin;
 }
 
-/* What a call and its kernel share: copies of it must not meet. */
+/* The number shared by a call and its kernel: it must differ between copies. */
 static void find_links(bench_copies *o, const ek__block *block, const ek__raw_event *e, ptrdiff_t moved)
 {
     size_t at = 0;
@@ -63,7 +64,7 @@ static void find_links(bench_copies *o, const ek__block *block, const ek__raw_ev
     }
 }
 
-/* Blocks one behind the other are the inside of the array. */
+/* Consecutive blocks are the inside of the array. */
 static void take_block(bench_copies *o, const ek__block *block, int64_t *first, int64_t *last)
 {
     ek__walk walk = {.block = block};

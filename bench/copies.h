@@ -8,7 +8,7 @@
 
 typedef enum bench_slot_kind { SLOT_TIME, SLOT_ID, SLOT_STEP, SLOT_LINK } bench_slot_kind;
 
-/** A number of the original that each copy counts on. */
+/** A number of the original that each copy increases. */
 typedef struct bench_slot {
     size_t begin, end;
     bench_slot_kind kind;
@@ -29,15 +29,16 @@ typedef struct bench_copies {
 /** Take an original. false: it is not there. {0} to begin with. */
 bool bench_copies_take(bench_copies *o, const char *trace);
 void bench_copies_clear(bench_copies *o);
-/** As many copies as fit so many bytes, one at least; how many there are. */
+/** Make as many copies as fit the given bytes, at least one; returns their number. */
 int64_t bench_copies_write(const bench_copies *o, int fd, int64_t bytes);
 void bench_copies_make(const bench_copies *o, const char *path, int64_t bytes);
-/** Events of 190 bytes, all of which are kept, up to so many bytes. */
+/** Events of 190 bytes, all of which are kept, up to the given bytes. */
 void bench_dense_make(const char *path, int64_t bytes);
-/** bench_apart() on a pipe of that name, into which so many bytes are written at the same time. */
+/** bench_apart() on a pipe of that name, into which the given number of bytes are written at the same time. */
 void bench_copies_pipe(const bench_copies *o, const char *path, int64_t bytes,
                        void (*work)(const char *path, void *result), void *result, size_t size);
-/** Has a folder's disk room for the index of a trace of so many bytes, and for the runs of its sort? Says so when not.
+/** Has a folder's disk room for the index of a trace of this size, and for the runs of its sort? Prints a note when
+ * not.
  */
 bool bench_index_has_room(const char *folder, int64_t bytes);
 /** Bytes of a file; 0 when it is not there. */

@@ -1,5 +1,5 @@
-/* Traces of short events that are all kept: what reading them costs beside finding them. Calls of the runtime and the
- * kernels that they launch take turns, about 190 bytes each, within steps that the host marks. */
+/* Measures traces of short events that are all kept: the cost of reading them beside that of finding them. Calls of the
+ * runtime alternate with the kernels that they launch, about 190 bytes each, within steps that the host marks. */
 #include <inttypes.h>
 #include <stdio.h>
 

@@ -1,8 +1,8 @@
-/* Estimates (ESTIMATE_FOLDS=5, 1: no fits; ESTIMATE_TABLES=WORD: those whose file's name has it): the step of every
- * published run beside the measured one, on devices as they ship, and on devices fitted to a table's other models and
- * layouts, from the shipped device or from one that its kernels were measured of; and to what is left of a table when
- * what is kept back is chosen as the other half of its source was. The tables are read from the folder EK_SHARED names;
- * without it that part says so and is left out. */
+/* Compares the predicted step of every published run with the measured one (ESTIMATE_FOLDS=5, 1: no fits;
+ * ESTIMATE_TABLES=WORD: tables with WORD in the file name). Devices are the shipped ones, and ones fitted to a table's
+ * other models and layouts, starting from the shipped device or from one with measured kernels; a further fit chooses
+ * its held-out rows as the other half of the table's source was chosen. The tables are read from the folder that
+ * EK_SHARED names; without it that part is skipped with a note. */
 #include <assert.h>
 #include <math.h>
 #include <stdio.h>
@@ -16,25 +16,26 @@
 #include "evenkeel/calibrate.h"
 #include "judge.h"
 
-/* What is kept back from a fit together. */
+/* The rows that are held out of a fit together. */
 typedef enum keeping {
     KEEP_LAYOUTS, /* models and layouts, dealt into parts */
     KEEP_DEVICES, /* all runs of one number of devices */
     KEEP_SECOND,  /* every second row */
     KEEP_ROWS,    /* rows, dealt into parts at random */
-    KEEP_CHOICES, /* runs between which somebody could choose, dealt into parts */
+    KEEP_CHOICES, /* runs that are alternatives, divided into parts */
 } keeping;
 static const char *const keeping_title[] = {"kept back", "other device counts", "every second row", "other rows",
                                             "other groups"};
 
-/* Errors that must not be exceeded, in per cent; 0: only reported. */
+/* Upper limits of errors, in per cent; 0: only reported. */
 static const struct table {
     const char *file, *title;
-    double shipped, fitted, worst; /* mean as shipped; mean and worst of what was kept back from a fit */
-    double narrow;                 /* mean of what was kept back of runs in 8 bits, which are then judged apart */
-    double order, first;           /* of what was kept back: least Spearman coefficient, 0: none; most of the choice */
-    /* Measured of the table's one hardware, in reference/kernels, NULL: nothing. What is kept back is then judged of
-     * fits that start from them. */
+    double shipped, fitted, worst; /* mean as shipped; mean and worst of the held-out rows */
+    double narrow;                 /* mean of the held-out runs in 8 bits, which are then judged separately */
+    double order, first;           /* of the held-out rows: least Spearman coefficient, 0: none; largest cost of the
+                                    * choice */
+    /* Kernel measurements of the table's only hardware, in reference/kernels; NULL: none. Held-out rows are then judged
+     * with fits that start from them. */
     const char *kernels, *rates;
     keeping cut; /* as the table was cut from its source; KEEP_LAYOUTS: by models or layouts, or not at all */
 } tables[] = {
@@ -99,7 +100,7 @@ typedef struct fold_runs {
     int n;
     double *seconds;
     int *group; /* model and layout */
-    int *part;  /* those of equal numbers are kept back together */
+    int *part;  /* those of equal numbers are held out together */
     bool *held;
 } fold_runs;
 
@@ -237,14 +238,14 @@ static void fit_fold(fold_runs *runs, const ek_device *device, int part)
     ek__runs_fit_clear(&fit);
 }
 
-/* What was measured of a device besides steps. */
+/* Measurements of a device other than steps. */
 typedef struct sources {
     const char *path[2];
     int n;
 } sources;
 
-/* What fits start from: the shipped device of a run's hardware with its network and, where sources are given, what a
- * calibration to them makes of it. @param out  ek_calibration_clear() frees it; only its device is set without any
+/* The start of fits: the shipped device of a run's hardware with its network, calibrated to the sources where any are
+ * given. @param out  ek_calibration_clear() frees it; only its device is set without any
  * @return false: no device is known */
 static bool start_of(const ek_measured_run *run, const sources *measured, ek_calibration *out)
 {
@@ -271,8 +272,8 @@ static void fit_folds(fold_runs *runs, const ek_device *start, keeping how)
         fit_fold(runs, start, fold);
 }
 
-/* Every part is kept back once; what a fit to the others predicts of it replaces what the shipped device does. Runs of
- * a device with one part cannot be judged so: they are not priced. */
+/* Every part is held out once; its prediction with a fit to the others replaces that of the shipped device. Runs of a
+ * device with only one part cannot be judged in this way and are not priced. */
 static void fit_device(fold_runs *runs, const sources *measured, keeping how)
 {
     ek_device shipped;
@@ -341,7 +342,7 @@ static void say_line(const char *title, const char *how, const judged *j, double
               j->n_failed, 100 * j->mean, bound, 100 * j->median, 100 * j->worst, 100 * j->bias, order, first);
 }
 
-/* Those of some runs whose products are in 8 bits, or the others. */
+/* The runs with products in 8 bits, or the others. */
 static judged judge_type(const judged_run *row, int n, bool narrow)
 {
     judged_run *some = calloc((size_t)n + 1, sizeof *some);
@@ -356,7 +357,7 @@ static judged judge_type(const judged_run *row, int n, bool narrow)
     return out;
 }
 
-/* Of other cuts than by layout the mean alone: which rows of a group are predicted by one fit is chance there. */
+/* For cuts other than by layout only the mean: there it is chance which rows of a group the same fit predicts. */
 static void hold_kept_back(const struct table *t, keeping kept, const char *how, const judged *fitted, double most)
 {
     bench_hold(most == 0 || 100 * fitted->mean <= most, "%s: %s, a mean error of at most %g %%", t->title, how, most);
@@ -370,7 +371,7 @@ static void hold_kept_back(const struct table *t, keeping kept, const char *how,
                "%s: %s, a first choice at most %g %% longer than the best", t->title, how, t->first);
 }
 
-/* What was kept back, by type where a table is judged so. @param bound  false: only reported */
+/* The held-out rows, by type where a table is judged by type. @param bound  false: only reported */
 static void judge_kept_back(const struct table *t, keeping kept, const char *title, const judged_run *row, int n,
                             bool bound)
 {
@@ -386,7 +387,7 @@ static void judge_kept_back(const struct table *t, keeping kept, const char *tit
     }
 }
 
-/* Of rows whose layer the fit saw in another run, or did not. */
+/* Of rows with a layer that the fit saw in another run, or did not. */
 static void say_part(const char *title, const char *how, const judged_run *row, const bool *met, int n, bool which)
 {
     judged_run *part = calloc((size_t)n + 1, sizeof *part);
@@ -402,7 +403,7 @@ static void say_part(const char *title, const char *how, const judged_run *row, 
     free(part);
 }
 
-/* Every row by a fit that did not see it. */
+/* Every row, predicted by a fit without it. */
 static void judge_folds(const struct table *t, const priced *p, const sources *measured, keeping how, bool bound)
 {
     bool *met = calloc((size_t)p->n + 1, sizeof *met);
@@ -498,7 +499,8 @@ static priced joined(const priced *a, const priced *b)
     return out;
 }
 
-/* @param all  what fits to other groups choose is added to it; the rows stay for its worst group's names */
+/* @param all  the choices of fits to other groups are added to it; the rows must stay valid for its worst group's
+ * names */
 static judged_run *judge_source(const char *title, const priced *of, judged_choices *all)
 {
     bool *met = calloc((size_t)of->n + 1, sizeof *met);
@@ -513,7 +515,7 @@ static judged_run *judge_source(const char *title, const priced *of, judged_choi
     return row;
 }
 
-/* What the first choice costs where layouts were measured side by side. A source's tables are one: a model's runs on
+/* The cost of the first choice where layouts were measured side by side. A source's tables are one: a model's runs on
  * some devices are in both of vTrain's. */
 static void choices(const char *shared)
 {
@@ -554,7 +556,7 @@ static void choices(const char *shared)
 
 /* ---- effects ---- */
 
-/* The first run with so many data-parallel ranks and states shared by `shard` of them, -1: all. */
+/* The first run with this number of data-parallel ranks and states shared by `shard` of them, -1: all. */
 static const judged_run *sharded(const priced *p, int data, int shard)
 {
     for (int i = 0; i < p->n; i++) {
@@ -611,7 +613,7 @@ static void groups_over_nodes(const char *shared)
     bench_hold(worst <= 0.15, "vTrain: tensor parallel groups over nodes within 15 %%");
 }
 
-/* The published tuning of the 13B model, whose jobs are examples. */
+/* The published tuning of the 13B model; its jobs are among the examples. */
 static void tuning_story(void)
 {
     priced p = price_table("examples/llama2_13b_runs.csv");

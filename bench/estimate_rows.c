@@ -1,8 +1,8 @@
-/* One line for each run of a table of measured runs: measured, predicted, the error, and the parts of the predicted
- * step; then their errors together. What a model of steps is improved with.
+/* Prints one line for each run of a table of measured runs: measured, predicted, the error, and the parts of the
+ * predicted step; then their errors together. A tool for improving the model of steps.
  *
- * usage: estimate_rows TABLE... [--device NAME|FILE] [--all] [--group WORD]
- * --all also lists rows that do not count, with the reason; --group only those whose group or name has the word. */
+ * usage: estimate_rows TABLE... [--device NAME|FILE] [--all] [--group WORD] --all also lists rows that do not count,
+ * with the reason; --group only rows with the word in their group or name. */
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>

@@ -1,6 +1,6 @@
-/* Faults: every kind of bottleneck injected in generated runs, in three sizes and all shapes it comes in, and what the
- * diagnosis makes of them: whether it ranks the fault first, and how far its gain is from what the generator lost. The
- * cases are those of the unit test, which runs a part of this matrix. */
+/* Injects every kind of bottleneck in generated runs, in three sizes and all its shapes, and checks the diagnosis:
+ * whether it ranks the fault first, and how far its gain is from the time that the generator lost. The cases are those
+ * of the unit test, which runs a part of this matrix. */
 #include "bench.h"
 
 #include <math.h>

@@ -1,6 +1,6 @@
-/* Frames of the page in a browser: a script drives headless Chromium over pages with 100 000 events in view and pans
- * them; this runs it and puts what it measured into the report. Rendering is by software, as on the machine it runs on;
- * where there is no browser the part says so and measures nothing. */
+/* Measures frames of the page in a browser: runs a script that pans pages with 100 000 events in view in headless
+ * Chromium, and enters its measurements into the report. Rendering is by software, as on the machine it runs on;
+ * without a browser the part is skipped with a note. */
 #include <stdio.h>
 #include <string.h>
 #include <sys/wait.h>

@@ -1,10 +1,10 @@
 """Writes docs/gallery.md: for each row of examples/gallery/published.csv the best plan of `evenkeel plan`, the
-published layout as `evenkeel estimate` predicts it, and which parts of the step make the difference.
+prediction of `evenkeel estimate` for the published layout, and the parts of the step that differ.
 
     bench/gallery.py EVENKEEL OUTPUT [--only NAME] [--answers DIR]
 
-Answers of the program are kept in DIR, and one that is there already is taken instead of a new search. Numbers are
-rounded and search times are given in classes, so that a page differs only where an answer does."""
+Answers of the program are saved in DIR, and an existing one is used instead of a new search. Numbers are rounded and
+search times are given in classes, so that a page changes only where an answer does."""
 
 import argparse
 import csv
@@ -29,10 +29,10 @@ PARTS = [('matrix', 'matrix products'), ('attention', 'attention'), ('grouped', 
          ('p2p', 'exposed sends and receives'), ('data', 'exposed data parallel'), ('optimizer', 'optimizer'),
          ('host', 'host'), ('input', 'input')]
 
-# A prediction further off its measurement than this says little of other layouts of the job.
+# A prediction with a larger error than this is no basis for comparing other layouts of the job.
 FAR_OFF = 0.2
 
-# Why layouts are not among the plans; other words stand as they are.
+# Reasons why layouts are not among the plans; other words are unchanged.
 RULED_OUT = {'illegal': 'that the framework does not run', 'memory': 'that do not fit', 'bound': 'by their bound',
              'balanced': 'balanced and longer', 'no_plan': 'with no split that fits', 'open': 'left open'}
 
@@ -128,7 +128,7 @@ def count(value):
 
 
 def short_layout(layout):
-    """dp 8, tp 4, pp 8 x 5: what is 1 is left out."""
+    """dp 8, tp 4, pp 8 x 5: degrees of 1 are left out."""
     words = [f'{word} {layout[key]}' for key, word in
              [('data', 'dp'), ('tensor', 'tp'), ('context', 'cp'), ('expert', 'ep'), ('pipeline', 'pp')]
              if int(layout[key]) > 1]
@@ -148,7 +148,7 @@ def search_time(value):
 
 
 def left_open(plan):
-    """Layouts that were not looked at closer when the time was over."""
+    """Layouts that were not evaluated when the time limit ended the search."""
     return totals(plan['layouts']).get('open', 0)
 
 
@@ -213,7 +213,7 @@ def beside_measured(entry):
 
 
 def totals(layouts):
-    """Layouts by what ruled them out; what is split further is added up."""
+    """Layouts by the reason that ruled them out; reasons that are split further are added up."""
     return {why: sum(n.values()) if isinstance(n, dict) else n for why, n in layouts['ruled_out'].items()}
 
 
@@ -271,7 +271,7 @@ def part_rows(entry):
 
 
 def comparison(entry):
-    """The two layouts beside each other, and what makes the difference."""
+    """The two layouts side by side, and the parts that differ."""
     if not entry['best']:
         return [f'No plan was found in the time given: {count(left_open(entry["plan"]))} layouts were left open.'
                 if left_open(entry['plan']) else 'No layout fits by the model.', '']

@@ -1,6 +1,6 @@
-/* Indices of traces: how fast one is written beside `evenkeel trace` on the same file in the same minutes, in how much
- * memory, and how large it is. The largest trace comes through a pipe, as for `trace`, where the disk has room for its
- * index and for the runs of the sort. */
+/* Measures indices of traces: how fast one is written beside `evenkeel trace` on the same file in the same minutes, in
+ * how much memory, and its size. The largest trace comes through a pipe, as for `trace`, where the disk has room for
+ * its index and for the runs of the sort. */
 #include <stdio.h>
 #include <stdlib.h>
 #include <unistd.h>
@@ -55,7 +55,7 @@ static void write_apart(const char *path, void *result)
     m->problem = written.problem[0] != '\0';
 }
 
-/* The best of several, in turns: the others were disturbed. */
+/* The best of several, in turns, since others may be disturbed. */
 static void measure(const char *path, measured *reading, measured *writing)
 {
     for (int i = 0; i < N_RUNS; i++) {

@@ -1,8 +1,8 @@
-/* Graphs as text: how fast files from 25 MB to 200 MB are read and in how much memory, beside the fastest pass over the
- * same bytes that looks for line ends only (memchr on the file in memory), and how long reading, checks and the text
- * take together. The files are generated; every reading is a process of its own, whose memory is then its alone. Others
- * may use the machine meanwhile, so seconds are those that the processor spent (the files are in memory, nothing
- * is waited for), and the best of several counts, each figure by itself; more are made when the bound is missed. */
+/* Measures graphs as text: how fast files from 25 MB to 200 MB are read and in how much memory, beside the fastest pass
+ * over the same bytes that looks for line ends only (memchr on the file in memory), and how long reading, checks and
+ * the text take together. The files are generated; every reading is a separate process, so that its memory is measured
+ * separately. Others may use the machine meanwhile, so seconds are processor seconds (the files are in memory, so there
+ * are no waits), and each figure is the best of several readings; more readings are made when the bound is missed. */
 #include <fcntl.h>
 #include <stdio.h>
 #include <stdlib.h>

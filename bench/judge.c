@@ -1,4 +1,5 @@
-/* Predicted steps of measured runs: errors, rank order inside groups, what choosing by the prediction would have cost.
+/* Judges predicted steps of measured runs: errors, rank order inside groups, and the cost of choosing by the
+ * prediction.
  */
 #include "judge.h"
 #include "evenkeel/calibrate.h"
@@ -42,7 +43,7 @@ double judge_tokens(const ek_measured_run *run)
 
 /* ---- groups ---- */
 
-/* Runs that somebody could choose between: the same model trained by the same devices on as many sequences. */
+/* Runs that are alternatives: the same model trained by the same devices on as many sequences. */
 static int compare_choice(const ek_measured_run *a, const ek_measured_run *b)
 {
     const ek_job_model *m = &a->job.model, *k = &b->job.model;
@@ -175,7 +176,7 @@ static bool has_two_layouts(judged_run *const *run, int n)
     return false;
 }
 
-/* Of equal predictions the one that is measured longest is taken: luck is no merit. */
+/* Of equal predictions the one with the longest measured step is taken, so that luck does not count. */
 static bool is_before(const judged_run *a, const judged_run *b)
 {
     if (a->predicted != b->predicted)

@@ -1,5 +1,5 @@
-/* bench/judge.h - predicted steps of measured runs: errors, rank order inside groups, what choosing by the prediction
- * would have cost. */
+/* bench/judge.h - predicted steps of measured runs: errors, rank order inside groups, and the cost of choosing by the
+ * prediction. */
 #ifndef EK_BENCH_JUDGE_H
 #define EK_BENCH_JUDGE_H
 
@@ -9,12 +9,12 @@
 typedef struct judged_run {
     const ek_measured_run *run;   /* borrowed */
     const ek_device *device;      /* NULL: none is known for its hardware */
-    double predicted;             /* seconds; NAN: not priced, `error` says why */
+    double predicted;             /* seconds; NAN: not priced, `error` has the reason */
     double part[EK_N_STEP_PARTS]; /* seconds of the slowest stage */
     ek_error error;
 } judged_run;
 
-/* Price a run. @param device  NULL: the shipped one of its hardware, with the network that the run says */
+/* Price a run. @param device  NULL: the shipped one of its hardware, with the network of the run */
 judged_run judge_run(const ek_measured_run *run, const ek_device *device);
 /* Tokens of a device in a step. */
 double judge_tokens(const ek_measured_run *run);
@@ -33,11 +33,10 @@ typedef struct judged {
 } judged;
 judged judge_all(const judged_run *runs, int n);
 
-/* Could somebody choose between the two: equal model, devices, hardware, length and sequences of a step? */
+/* Are the two alternatives: equal model, devices, hardware, length and sequences of a step? */
 bool judge_same_choice(const ek_measured_run *a, const ek_measured_run *b);
 
-/* What it costs to choose by the prediction, in groups of runs between which somebody could choose, with two layouts or
- * more. */
+/* The cost of choosing by the prediction, in groups of runs that are alternatives, with two layouts or more. */
 typedef struct judged_choices {
     int n_groups, n_runs;
     int n_without; /* runs without a prediction, in no group */
@@ -46,10 +45,10 @@ typedef struct judged_choices {
     double worst;  /* of them, in a group of so many runs: */
     int n_worst;
     const ek_measured_run *chosen, *shortest;
-    int n_first, n_three; /* groups whose shortest run is predicted shortest, or among the first three */
+    int n_first, n_three; /* groups with the shortest run predicted shortest, or among the first three */
 } judged_choices;
 judged_choices judge_choices(const judged_run *runs, int n);
-/* Those of other runs besides. */
+/* Those of the other runs. */
 void judge_add_choices(judged_choices *to, const judged_choices *more);
 
 #endif

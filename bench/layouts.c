@@ -1,6 +1,6 @@
-/* Layouts: how long the search takes over devices and layers, how many layouts a core bounds in a second, when the
- * first plan is there, how much memory it holds, and how much of the best step is proved. Jobs are those of
- * examples/gallery, each search in a process of its own. */
+/* Measures the search for layouts: its time over devices and layers, the layouts that a core bounds in a second, the
+ * time to the first plan, the memory, and the proved share of the best step. Jobs are those of examples/gallery, each
+ * search in a separate process. */
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -56,7 +56,7 @@ static ek_layout_options options_of(const search_case *c)
     return o;
 }
 
-/* Bounding alone, on one core. */
+/* Only the bounds, on one core. */
 static double bound_seconds(const ek_job *job, const search_case *c)
 {
     ek_error err;

@@ -1,7 +1,7 @@
-/* Lint: what the rules find in the training files that a framework ships, counted by rule, and the time a file takes.
- * Those files are tuned by the people who wrote the guides, so a rule that fires on most of them is either a note or
- * wrong; an error in any of them is wrong. The files are read from the folder EK_SHARED names; without it the part says
- * so. */
+/* Runs lint: counts the findings in the training files that a framework ships by rule, and measures the time per file.
+ * Those files are tuned by the authors of the guides, so a rule that fires on most of them is either a note or wrong;
+ * an error in any of them is wrong. The files are read from the folder that EK_SHARED names; without it the part is
+ * skipped with a note. */
 #include <dirent.h>
 #include <stdio.h>
 #include <stdlib.h>

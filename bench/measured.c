@@ -1,6 +1,6 @@
-/* Published memory figures as jobs. Tables that give a layout instead of a file become the arguments of a Megatron
- * script, so that they take the way a user's script takes; what a table does not say is its repository's default, noted
- * beside it. */
+/* Reads published memory figures with their jobs. Tables that give a layout instead of a file become the arguments of a
+ * Megatron script, so that they are read like a user's script; settings missing in a table are its repository's
+ * defaults, noted beside it. */
 #include "measured.h"
 
 #include <stdarg.h>
@@ -121,7 +121,7 @@ static ek_status sapp_row(table *t)
 
 /* ---- Qwen2.5-7B: dry run beside real run ---- */
 
-/* MindSpeed-LLM on MindSpore. The stage is not stated; the first one is what both figures fit. */
+/* MindSpeed-LLM on MindSpore. The stage is not stated; both figures fit the first one. */
 static ek_status pair_row(table *t)
 {
     if (strncmp(cell(t, "case"), "Qwen2.5-7B", 10) != 0)
@@ -182,11 +182,12 @@ static ek_status simumax_row(table *t)
 
 /* ---- Llama2-7B of one to four layers ---- */
 
-/* Model states and the peak of activations are two lines of the table that follow each other.
+/* Model states and the peak of activations are two consecutive lines of the table.
  *
- * 16 bytes a parameter and 32 MB a checkpointed input of 2048 x 4096 say that the run was in fp32, whatever the file is
- * called; states go over the data-parallel ranks with the weights (FSDP), which are gathered layer by layer. Without
- * "vtp" tokens instead of the vocabulary are split in the head, which no job here can say: those rows are left out. */
+ * 16 bytes a parameter and 32 MB a checkpointed input of 2048 x 4096 show that the run was in fp32, whatever the file's
+ * name; states go over the data-parallel ranks with the weights (FSDP), which are gathered layer by layer. Without
+ * "vtp" tokens instead of the vocabulary are split in the head, which no job here can express: those rows are left
+ * out. */
 static ek_status galvatron_row(table *t)
 {
     char text[2048];

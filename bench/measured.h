@@ -1,12 +1,12 @@
-/* bench/measured.h - published figures of memory, each with the job that was run, for the bench and for tests. They
- * are read from the folder that EK_SHARED names (reference/measured, reference/configs) and nothing of them is kept in
- * the project; where the folder is absent there are none. */
+/* bench/measured.h - published figures of memory, each with the job that was run, for the bench and for tests. They are
+ * read from the folder that EK_SHARED names (reference/measured, reference/configs) and are not part of the project;
+ * without the folder there are none. */
 #ifndef EK_BENCH_MEASURED_H
 #define EK_BENCH_MEASURED_H
 
 #include "evenkeel/job.h"
 
-/** What kind of model or sequence a row is about. */
+/** The kind of model or sequence of a row. */
 typedef enum measured_kind { MEASURED_DENSE, MEASURED_EXPERTS, MEASURED_LONG, MEASURED_N_KINDS } measured_kind;
 /** Where a row is from: its table. */
 typedef enum measured_table {
@@ -35,12 +35,12 @@ typedef struct measured_rows {
 /**
  * Read them all, jobs made and checked.
  * @param shared  the folder; NULL or absent: no rows
- * @return EK_OK, also with no rows; else what a reader said
+ * @return EK_OK, also with no rows; else a reader's error
  */
 ek_status measured_read(const char *shared, measured_rows *out, ek_error *err);
 void measured_clear(measured_rows *rows);
 
-/** What a prediction says of a row, in MB. */
+/** The prediction for a row, in MB. */
 double measured_predicted(const measured_row *row, const ek_memory *memory);
 
 #endif

@@ -1,8 +1,8 @@
-/* Rows of a table as files of torchtitan, so that they take the way a user's file takes. What the table does not say is
- * the default of the model's published TOML, noted beside it: sequences of 8192, per-operator recomputation where it
- * says "selective" or "config default", as many micro-batches as stages in pipelines (torchtitan's default then),
- * float8 scales per tensor, which are then gathered in 8 bits. At the end of 2024 the loss was not compiled with the
- * model (pull request 755 of torchtitan), in 2025 it was (1033). */
+/* Writes rows of a table as files of torchtitan, so that they are read like a user's file. Settings missing in the
+ * table are the defaults of the model's published TOML, noted beside it: sequences of 8192, per-operator recomputation
+ * where the table has "selective" or "config default", as many micro-batches as stages in pipelines (torchtitan's
+ * default then), float8 scales per tensor, which are then gathered in 8 bits. At the end of 2024 the loss was not
+ * compiled with the model (pull request 755 of torchtitan), in 2025 it was (1033). */
 #include "measured_torchtitan.h"
 
 #include <stdlib.h>
@@ -25,7 +25,7 @@ static double number(const ek__csv *csv, const char *column)
     return value;
 }
 
-/* What stands in a cell, or what holds where it is empty. */
+/* The value of a cell, or the default where it is empty. */
 static int whole(const ek__csv *csv, const char *column, int otherwise)
 {
     int value = (int)number(csv, column);
@@ -49,7 +49,7 @@ static void put_toml(const ek__csv *csv, measured_torchtitan_row *row)
     int t = whole(csv, "tp", 1), p = whole(csv, "pp", 1), cp = whole(csv, "cp", 1);
     bool full = says(csv, "recompute", "full"), async = says(csv, "precision", "sync");
     bool float8 = says(csv, "precision", "float8"), rowwise = says(csv, "precision", "rowwise");
-    /* Asynchronous tensor parallelism and float8 are of the compiled model alone. */
+    /* Only the compiled model has asynchronous tensor parallelism and float8. */
     bool compiled = !says(csv, "precision", "eager");
     snprintf(row->toml, sizeof row->toml,
              "[model]\nname = \"llama3\"\nflavor = \"%s\"\nconverters = [%s]\n\n"

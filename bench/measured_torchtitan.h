@@ -1,5 +1,5 @@
 /* bench/measured_torchtitan.h - published runs of torchtitan (H100, H200), each as the TOML that was run, for the bench
- * and for tests. The table is read from the folder that EK_SHARED names and nothing of it is kept in the project. */
+ * and for tests. The table is read from the folder that EK_SHARED names and is not part of the project. */
 #ifndef EK_BENCH_MEASURED_TORCHTITAN_H
 #define EK_BENCH_MEASURED_TORCHTITAN_H
 

@@ -1,6 +1,6 @@
-/* Memory: predictions beside every published figure that there is a job for, calibration on a few stages, and the time
- * a prediction takes as the job grows. The published figures are read from the folder EK_SHARED names; without it that
- * part says so and is left out. */
+/* Compares memory predictions with every published figure that has a job, calibrates on a few stages, and measures how
+ * the time of a prediction grows with the job. The published figures are read from the folder that EK_SHARED names;
+ * without it that part is skipped with a note. */
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -128,7 +128,7 @@ static int compare_doubles(const void *a, const void *b)
     return x < y ? -1 : x > y;
 }
 
-/* Every choice of four stages, each judged on the other twelve. */
+/* Every choice of four stages, each tested on the other twelve. */
 static void calibrations(const measured_rows *rows)
 {
     enum { N_CHOICES = 1820 }; /* 16 over 4 */

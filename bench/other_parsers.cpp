@@ -1,4 +1,4 @@
-/* simdjson over a file: its first stage alone, and On-Demand over the events of a trace. */
+/* Runs simdjson over a file: only its first stage, and On-Demand over the events of a trace. */
 #include "other_parsers.h"
 
 #include <simdjson.h>
@@ -15,7 +15,7 @@ static double since(steady::time_point begin)
     return std::chrono::duration<double>(steady::now() - begin).count();
 }
 
-/* The best of several over text that is in memory: what it takes to get it there is cat's column. */
+/* The best of several runs over text in memory: the time of reading it into memory is cat's column. */
 enum { N_RUNS = 5 };
 
 double bench_simdjson_stage1(const char *path)
@@ -36,7 +36,7 @@ double bench_simdjson_stage1(const char *path)
     return best;
 }
 
-/* What a reader of events needs at least. */
+/* The minimum work of a reader of events. */
 static size_t look(simdjson::ondemand::object event)
 {
     size_t n = 0;

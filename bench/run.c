@@ -1,5 +1,5 @@
-/* Models and runs. A run is a forked process that sends its answer through a pipe: what the allocator keeps of one run
- * is then no part of the next one's peak memory, and neither is what CBC leaves behind. */
+/* Makes models and runs the balancer. A run is a forked process that sends its answer through a pipe, so that memory
+ * kept by the allocator or leaked by CBC in one run is not part of the next one's peak memory. */
 #include "bench.h"
 
 #include <errno.h>
@@ -123,7 +123,7 @@ static ek_status solve_here(const bench_run *run, bench_answer *a, ek_error *err
         if (!status) {
             a->peak_mb = ek_timeline_peak(&timeline, NULL);
             if (fabs(timeline.step_time - a->step_time) > 1e-9 * a->step_time)
-                a->step_time = NAN; /* not what the plan takes */
+                a->step_time = NAN; /* not the plan's memory */
             ek_timeline_clear(&timeline);
         }
     }
@@ -152,7 +152,7 @@ bench_answer bench_solve(const bench_run *run, const char *who)
     int ends[2];
     if (pipe(ends) != 0)
         bench_give_up("no pipe: %s", strerror(errno));
-    fflush(NULL); /* the child must not have anything to write out a second time */
+    fflush(NULL); /* the child must not write buffered output a second time */
     pid_t child = fork();
     if (child < 0)
         bench_give_up("no process: %s", strerror(errno));

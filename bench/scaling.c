@@ -1,6 +1,6 @@
-/* Models of other sizes than the published ones: how long the proof takes with one chunk a stage, and how time and
- * memory grow with stages, chunks, micro-batches and layers. Limits of memory are multiples of the smallest that has a
- * plan at all, since that is what makes a case easy or hard. */
+/* Measures models of other sizes than the published ones: the time of the proof with one chunk a stage, and how time
+ * and memory grow with stages, chunks, micro-batches and layers. Memory limits are multiples of the smallest limit that
+ * has a plan, since this ratio makes a case easy or hard. */
 #include <stdio.h>
 
 #include "bench.h"
@@ -41,7 +41,7 @@ static void prove_stages(ek_shape shape, int n_layers, double seconds, double go
             bench_give_up("%s: %s", name, a.error.message);
         bench_ledger_add(name, "default, less memory", shortest, 0);
         shortest = fmin(shortest, a.step_time);
-        if (n_layers == ANNEALED_LAYERS && i == MIDDLING) { /* a witness that knows nothing of the bound */
+        if (n_layers == ANNEALED_LAYERS && i == MIDDLING) { /* a witness that does not depend on the bound */
             run.options.solver = "anneal";
             run.options.time_limit = seconds / 5;
             run.options.gap = 1;

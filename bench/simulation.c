@@ -1,4 +1,4 @@
-/* How long one evaluation of the step time takes, and that it grows with the blocks alone. */
+/* Measures the time of one evaluation of the step time, and checks that it grows only with the number of blocks. */
 #include <stdio.h>
 #include <stdlib.h>
 
@@ -40,7 +40,7 @@ static void time_simulation(const char *schedule, ek_shape shape, int n_plans, d
         exit(2);
     double sum = 0, out[EK__LANES];
     for (int plan = 0; plan < n_plans; plan++) {
-        /* distinct plans: every chunk's layers and recomputation anew */
+        /* distinct plans: new layers and recomputation of every chunk */
         for (int c = 0; c < n_cells; c++) {
             cost[c].forward_time = 1 + ek__random_below(&random, 4);
             cost[c].backward_time = cost[c].forward_time * (2 + 0.1 * ek__random_below(&random, 5));

@@ -1,6 +1,6 @@
-/* How fast traces are read, beside what else goes through the same bytes: cat into a pipe that is read, Python's
- * json.load, and simdjson, whose first stage finds the structure as the reader here does and whose On-Demand takes the
- * name, time and duration of every event. All in one run, so that a noisy machine moves all of them. */
+/* Measures how fast traces are read, compared with other programs on the same bytes: cat into a pipe, Python's
+ * json.load, and simdjson. Its first stage finds the structure as the reader here does, and its On-Demand takes the
+ * name, time and duration of every event. All in one run, so that a noisy machine affects all of them. */
 #include <fcntl.h>
 #include <malloc.h>
 #include <math.h>
@@ -20,7 +20,7 @@ enum { MB = 1000000, N_RUNS = 5, PIECE_BYTES = 1 << 20, NO_SPOTS = 0, SPOTS = 1 
 
 static char folder[] = "/tmp/evenkeel_speedXXXXXX";
 
-/* ---- readings, each in a process of its own ---- */
+/* ---- readings, each in a separate process ---- */
 
 /* As the command does: freed memory stays with the process (cli/main.c). */
 static void keep_memory(void)
@@ -40,7 +40,7 @@ static void read_run(const char *path, void *result)
     *(double *)result = bench_now() - begin;
 }
 
-/* The events alone, without the analyses. */
+/* Only the events, without the analyses. */
 static void read_events(const char *path, void *result)
 {
     ek__pool *pool = ek__pool_new();
@@ -172,7 +172,7 @@ static void say_file(const char *name, const char *path, bool python)
     bench_say("\n");
 }
 
-/* `trace`, and inflating alone, by ISA-L and by zlib, which notes restart points: decompressed bytes a second. */
+/* `trace`, and only inflating, by ISA-L and by zlib, which notes restart points: decompressed bytes a second. */
 static void say_packed(const char *name, const char *path)
 {
     static const struct way way[] = {{"trace", read_run, N_RUNS, false},

@@ -1,7 +1,7 @@
-/* Traces: how fast a step's breakdown is found in files from 10 MB to 20 GB, in how much memory, beside Python's
- * json.load of the same file, and a run of 64 ranks. A file is a real trace over and over: every copy is a step later,
- * with steps and arrows numbered on. Every reading is a process of its own, whose memory is then its alone. Files that
- * the disk has no room for, and the largest one, come through a pipe. */
+/* Measures traces: how fast a step's breakdown is found in files from 10 MB to 20 GB, in how much memory, beside
+ * Python's json.load of the same file, and a run of 64 ranks. A file consists of copies of a real trace: every copy is
+ * one step later, and its steps and arrows continue the numbering. Every reading is a separate process, so that its
+ * memory is measured separately. Files too large for the disk, and the largest one, come through a pipe. */
 #include <inttypes.h>
 #include <math.h>
 #include <stdio.h>
@@ -16,13 +16,13 @@
 
 enum { MB = 1000000, N_RANKS = 64, N_PYTHON_RUNS = 3 };
 
-/* ---- reading, in a process of its own ---- */
+/* ---- reading, in a separate process ---- */
 
 typedef struct reading {
     double seconds;
     double peak_mb; /* 2^20 bytes: resident, the most it was */
     int64_t steps, items, kept;
-    double computing_us; /* mean over the steps, so that the answer is looked at */
+    double computing_us; /* mean over the steps, so that the answer is used */
     int problems;
 } reading;
 
@@ -74,7 +74,7 @@ static int64_t count_kept(const char *path)
     return kept;
 }
 
-/* Python reads all of it into objects: the seconds of json.load alone, and the most it held. 0 where there is none. */
+/* Python reads the whole file into objects: the seconds of json.load, and the peak memory. 0 without Python. */
 static double python_seconds(const char *path, double *peak_mb)
 {
     char command[1024], line[128] = "";
@@ -106,7 +106,7 @@ static void say_reading(const char *size, double bytes, const reading *r, double
     bench_hold(r->problems == 0 && r->steps > 0, "%s of trace read to its end", size);
 }
 
-/* The best of several: the others were disturbed. */
+/* The best of several, since others may be disturbed. */
 static reading best_of(int n, const char *path)
 {
     reading best = read_run(path);

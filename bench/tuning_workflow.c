@@ -1,5 +1,6 @@
-/* The way from a training YAML to its settings: how good the guide's dry runs are, how fast logs are read beside a
- * reader line by line, and how the time of putting a plan into a training YAML grows with the file. */
+/* Measures the tuning workflow from a training YAML to its settings: the quality of the guide's dry runs, the speed of
+ * reading logs beside a line-by-line reader, and how the time of writing a plan into a training YAML grows with the
+ * file. */
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -72,7 +73,7 @@ static void write_log(FILE *out, long bytes)
           out);
 }
 
-/* What grep would do: every line, both texts. */
+/* As grep does: every line, both texts. */
 static double read_by_lines(const char *path)
 {
     static char line[1 << 16];

@@ -1,4 +1,4 @@
-/* The program without MPI: every process is alone. */
+/* The team of processes in a program without MPI: every process is a team of one. */
 #include <stddef.h>
 
 #include "rehearse.h"

@@ -1,4 +1,4 @@
-/* Questions go to standard error, so that a command's output can still be piped; answers come line by line. */
+/* Prints questions to standard error, so that a command's output can still be piped, and reads answers line by line. */
 #include "ask.h"
 
 #include <errno.h>

@@ -1,11 +1,11 @@
-/* cli/ask.h - questions on a terminal: each with its unit, range and default; a wrong answer is asked again. */
+/* cli/ask.h - questions on a terminal, each with its unit, range and default. A wrong answer repeats the question. */
 #ifndef EK_CLI_ASK_H
 #define EK_CLI_ASK_H
 
 #include <stdbool.h>
 #include <stddef.h>
 
-/** Is somebody there to answer? Standard input and error are terminals. */
+/** Can a user answer? Standard input and error are terminals. */
 bool cli_can_ask(void);
 
 /** A whole number. `unit` may be NULL; an empty answer or '*' takes `preset`. All: false at the end of the input, after

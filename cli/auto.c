@@ -1,4 +1,4 @@
-/* Lists of schedules and chunks from the command line, and what a ranking says of candidates. */
+/* Reads lists of schedules and chunks from the command line, and prints the messages of a ranking. */
 #include "auto.h"
 
 #include <stdio.h>
@@ -12,7 +12,7 @@ bool cli_is_open(const char *text)
     return strcmp(text, "auto") == 0 || strchr(text, ',');
 }
 
-/* A,B,...; more than there is room for are repetitions. */
+/* A,B,...; words beyond the array's size are repetitions. */
 static bool list_schedules(const char *text, const cli_model *model, const ek_schedule *schedule[MAX_SCHEDULES], int *n)
 {
     for (const char *at = text;; at++) {

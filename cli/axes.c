@@ -1,4 +1,4 @@
-/* Values of the axes of layouts. */
+/* Reads the values of the axes of layouts. */
 #include "axes.h"
 #include "evenkeel/layout.h"
 
@@ -70,7 +70,7 @@ static bool read_switch(const cli_option *option, const char *text, size_t lengt
     return true;
 }
 
-/* One AXIS=VALUE of so many characters. */
+/* One AXIS=VALUE, `length` characters long. */
 static bool read_one(const cli_option *option, const char *text, size_t length, bool ranges, ek_layout_options *out)
 {
     const char *value = memchr(text, '=', length);

@@ -1,9 +1,9 @@
-/* Simulating the plans that a command reports, with messages. */
+/* Simulates the plans that a command reports, with messages. */
 #include "cases.h"
 
 #include "files.h"
 
-/* What the command line says of all plans. */
+/* Settings of the command line for all plans. */
 static ek_case_options options_of(const cli_model *model, const ek_balance_lists *lists)
 {
     return (ek_case_options){.n_stages = model->n_stages,

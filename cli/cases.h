@@ -6,7 +6,7 @@
 
 #include "model.h"
 
-/** ek_cases_add() as the command line says. False after a message. */
+/** ek_cases_add() with the settings of the command line. False after a message. */
 bool cli_cases_add(ek_cases *cases, const cli_model *model, const ek_layers *layers, const char *name, const char *file,
                    const ek_plan *plan, int n_micro_batches, int less_memory);
 
@@ -15,7 +15,7 @@ bool cli_cases_add_run(ek_cases *cases, const cli_model *model, const ek_layers 
                        const char *file, const ek_plan *plan, const ek_order *order);
 
 /** ek_cases_add_file(). `same_chunks`: plans with other chunks per stage than -i are refused. False after a message.
- *  @param listener  of the file's warnings; NULL: nobody */
+ *  @param listener  of the file's warnings; NULL: none */
 bool cli_cases_add_file(ek_cases *cases, const cli_model *model, const ek_layers *layers, bool same_chunks,
                         const char *path, const ek_listener *listener);
 

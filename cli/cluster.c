@@ -1,5 +1,5 @@
-/* Lists with repeats (56000,64000x3), read once for their syntax and once more when the pipeline says how long they
- * must be. */
+/* Reads lists with repeats (56000,64000x3): once for their syntax and again when the pipeline is known, which
+ * determines their length. */
 #include "cluster.h"
 #include "evenkeel/layers.h"
 #include "evenkeel/report.h"
@@ -166,7 +166,7 @@ static bool read_fixes(const char *text, int n_stages, int *fixed, ek_error *err
     }
 }
 
-/* Says what is wrong. */
+/* Prints an error message. */
 static bool said(bool fine, const ek_error *err)
 {
     if (!fine)
@@ -286,7 +286,7 @@ static char *read_file(const char *path, ek_error *err)
         free(text);
         return NULL;
     }
-    assert(text); /* or wrong says why not */
+    assert(text); /* else `wrong` explains why */
     text[n] = '\0';
     return text;
 }

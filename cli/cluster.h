@@ -1,5 +1,5 @@
-/* cli/cluster.h - options for clusters and steps that are not all alike: limits, speeds and transfers by stage, costs
- * by micro-batch, and what a plan must keep to. */
+/* cli/cluster.h - options for uneven clusters and steps: limits, speeds and transfers by stage, costs by micro-batch,
+ * and constraints on plans. */
 #ifndef EK_CLI_CLUSTER_H
 #define EK_CLI_CLUSTER_H
 
@@ -21,7 +21,7 @@ typedef struct cli_cluster {
     bool any_forbidden, forbidden[EK_N_RECOMPUTE];
 } cli_cluster;
 
-/** The same for one pipeline; NULL what was not given. */
+/** The same for one pipeline; lists that were not given are NULL. */
 typedef struct cli_stages {
     double *memory_mb, *speed, *slowdown; /**< [n_stages] */
     double *edge_time;                    /**< [n_stages] as ek_comm wants it */
@@ -30,7 +30,7 @@ typedef struct cli_stages {
     int *fixed_layers;                    /**< [n_stages] -1: free */
 } cli_stages;
 
-/** Rows for a command's table: the clusters, and what a plan must keep to. */
+/** Rows for a command's table: the clusters, and the constraints on plans. */
 #define CLI_CLUSTER_OPTIONS(owner, field) CLI_ROWS(cli_cluster_rows, cli_cluster, owner, field)
 #define CLI_CHOICE_OPTIONS(owner, field)  CLI_ROWS(cli_choice_rows, cli_cluster, owner, field)
 extern const cli_option cli_cluster_rows[], cli_choice_rows[];
@@ -43,12 +43,13 @@ void cli_stages_clear(cli_stages *stages);
 /** Enter the limits, edges, speeds, costs and choices into options, which borrow them. */
 void cli_stages_options(const cli_stages *stages, const cli_cluster *cluster, ek_balance_options *options);
 
-/** For ek_balance_lists, whose user is a cli_cluster: its lists laid out for the shape, as cli_stages in *own. */
+/** For ek_balance_lists with a cli_cluster as its user: lays the cluster's lists out for the shape, as cli_stages in
+ * *own. */
 ek_status cli_cluster_fill(const void *cluster, const ek_shape *shape, ek_balance_options *options, void **own,
                            ek_error *err);
 void cli_cluster_release(void *own);
 
-/** Enter what there is into a report, which borrows it; also the largest of the stages' limits. */
+/** Enter the given lists into a report, which borrows them, and the largest of the stages' limits. */
 void cli_stages_report(const cli_stages *stages, const cli_cluster *cluster, int n_stages, ek_report *report);
 
 #endif

@@ -22,8 +22,8 @@
 #include "team.h"
 #include "warnings.h"
 
-/* What simulating a block and accounting for it takes: evenkeel simulate --uniform of 2^24 blocks, one core of a
- * virtual machine. Fewer than MANY_BLOCKS are done at once. */
+/* Time to simulate and account for one block, measured with `evenkeel simulate --uniform` of 2^24 blocks on one core of
+ * a virtual machine. Fewer blocks than MANY_BLOCKS run without a notice. */
 #define BLOCK_SECONDS 1e-7
 enum { MANY_BLOCKS = 2000000 };
 
@@ -175,7 +175,7 @@ static const cli_spec spec = {
     .options = options,
 };
 
-/* The even split without recomputation, and with as much as the model knows. */
+/* The even split without recomputation, and with as much as the model supports. */
 static bool add_naive(const command *c, const ek_layers *layers, ek_cases *cases)
 {
     static const ek_recompute most[] = {EK_RECOMPUTE_FULL, EK_RECOMPUTE_BOTH, EK_RECOMPUTE_COMM, EK_RECOMPUTE_SELECT};
@@ -208,7 +208,7 @@ static bool add_naive(const command *c, const ek_layers *layers, ek_cases *cases
     return true;
 }
 
-/* What today's training file says where the command line does not. */
+/* Values of the current training file for options that the command line does not set. */
 static bool read_today(command *c)
 {
     ek_error err;
@@ -240,7 +240,7 @@ static bool read_today(command *c)
     return true;
 }
 
-/* The gain over today's plan, which is the last case. */
+/* The gain over the current plan, which is the last case. */
 static void note_gain(const command *c, const ek_cases *cases, double limit)
 {
     const ek_timeline *now = &cases->timelines[cases->n - 1], *best = &cases->timelines[0];
@@ -258,7 +258,7 @@ static void note_gain(const command *c, const ek_cases *cases, double limit)
                  best->step_time > now->step_time ? "more" : "less");
 }
 
-/* What a time limit would bring to a default search, whose proof ends after some seconds. */
+/* Effect of a time limit on a default search, where the proof ends after some seconds. */
 static void note_more_time(const command *c, const ek_balance_result *result)
 {
     const ek_balance_options *search = &c->search.options;
@@ -270,7 +270,7 @@ static void note_more_time(const command *c, const ek_balance_result *result)
             search->proof_limit, 100 * result->gap, search->time_limit);
 }
 
-/* The one schedule and interleave that were asked for, as a choice among one. */
+/* The requested schedule and interleave, as a choice with one candidate. */
 static bool balance_one(command *c, const ek_layers *layers, ek_choice *out)
 {
     const cli_model *model = &c->model;
@@ -303,7 +303,7 @@ static bool emit_answer(const command *c, const ek_report *report, const ek_orde
     return cli_emit(c->emitter, &emission, NULL, &told);
 }
 
-/* Report or settings; of a search that found nothing only the former. */
+/* Report or settings; of a search without a plan only the report. */
 static bool print_answer(const command *c, ek_report *report, const ek_order *order)
 {
     if (!c->emitter)
@@ -311,8 +311,8 @@ static bool print_answer(const command *c, ek_report *report, const ek_order *or
     return report->n_cases == 0 || emit_answer(c, report, order);
 }
 
-/* The answer and what it is compared with, block by block. After a Ctrl-C that ended the search another one ends this
- * at any moment. */
+/* Simulates the answer and the plans compared with it, block by block. After a Ctrl-C that ended the search, another
+ * one ends the program at any moment. */
 static bool simulate_all(const command *c, const ek_layers *layers, const ek_choice *choice, ek_cases *cases)
 {
     cli_progress progress;
@@ -343,7 +343,7 @@ static int run_model(command *c, const ek_layers *layers)
     cli_stages stages = {0};
     ek_error err;
     if (open) {
-        /* What is compared with the answer runs as the answer does. */
+        /* Plans that are compared with the answer run under the same settings. */
         c->model.schedule = choice.schedule;
         c->model.n_chunks = choice.n_chunks;
     }
@@ -387,7 +387,7 @@ done:
     return code;
 }
 
-/* As the original: without a search, the given plans alone. */
+/* As the original: without a search, report only the given plans. */
 static int run_manual(const command *c, const ek_layers *layers)
 {
     static ek_cases cases;
@@ -411,7 +411,8 @@ static bool read_dual(command *c)
     return true;
 }
 
-/* -auto makes the dry runs itself, which needs the framework: without a model, say how they are made here. */
+/* The original's -auto makes the dry runs itself, which needs the framework. Without a model, explain how to make them
+ * here. */
 static bool check_auto(const command *c, const char *operand)
 {
     if (!c->automatic || operand || c->model.init || c->model.layers || c->model.layer_folder)
@@ -422,7 +423,7 @@ static bool check_auto(const command *c, const char *operand)
     return false;
 }
 
-/* What belongs to one plan has no meaning for several values. */
+/* Options of a single plan have no meaning for several values. */
 static bool check_sweep(const command *c)
 {
     const char *other = c->open.schedules                                        ? "--schedule with a choice"
@@ -465,9 +466,9 @@ static int run(int argc, char **argv)
     }
     if (!cli_check_shared(operand) || !cli_check_shared(c.model.init) || !cli_check_shared(c.model.layers))
         return EXIT_WRONG;
-    if (c.limited) /* who asks for a time or a gap gets all of it; else the proof ends after seconds */
+    if (c.limited) /* a requested time or gap is used in full; otherwise the proof ends after some seconds */
         c.search.options.proof_limit = INFINITY;
-    if (c.guide) /* the original's way to ask which dry runs to make */
+    if (c.guide) /* the original's option that lists the dry runs to make */
         return cmd_guide.run(1, (char *[]){"guide", NULL});
     char layer_file[4096];
     if (argc == 1 && cli_can_ask() &&
@@ -495,7 +496,7 @@ static int run(int argc, char **argv)
         return EXIT_WRONG;
     }
     if (c.emitter)
-        c.model.format = "yaml"; /* no pictures unless asked for, and none named on stdout */
+        c.model.format = "yaml"; /* no pictures unless requested, and no picture named on stdout */
     c.search.cluster = c.model.cluster;
     ek_layers layers;
     if (!cli_model_load(&c.model, operand, &layers))
@@ -507,7 +508,7 @@ static int run(int argc, char **argv)
                  c.model.dry_run_stages);
     c.model.n_stages = c.model.n_stages ? c.model.n_stages : 4;
     c.model.n_micro_batches = c.model.n_micro_batches ? c.model.n_micro_batches : 4;
-    /* A schedule that is made for several chunks has no use for the default of one. */
+    /* A schedule for several chunks does not use the default of one. */
     bool open = c.open.schedules || c.open.chunks;
     if (!c.model.n_chunks && !open)
         c.model.n_chunks = c.model.schedule ? c.model.schedule->min_chunks : 1;

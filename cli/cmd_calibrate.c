@@ -1,4 +1,4 @@
-/* `evenkeel calibrate`: a device or cluster file from what was measured on it. */
+/* `evenkeel calibrate`: writes a device or cluster file from measurements on it. */
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -103,7 +103,7 @@ static bool is_source(const ek_run_file *file)
     return file->kind == EK_RUN_CONFIG || file->kind == EK_RUN_LOG || file->kind == EK_RUN_TRACE;
 }
 
-/* Of what a run left, its settings, its log and its profile. */
+/* Of a run's files: its settings, log and profile. */
 static bool read_folder(command *c, const char *path)
 {
     int first = c->files.n, n = 0;
@@ -181,7 +181,7 @@ static bool find_start(command *c)
     return false;
 }
 
-/* Rows of a table name the same job file again and again: what its reader says is said once. */
+/* Rows of a table often name the same job file: its reader's warnings are printed once. */
 typedef struct once {
     cli_warnings said;
     const ek_listener *to;

@@ -1,4 +1,4 @@
-/* `evenkeel collect`: the peaks of a dry run's logs, printed or put into an init file. */
+/* `evenkeel collect`: prints the peaks of a dry run's logs, or writes them into an init file. */
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -211,7 +211,7 @@ static int print(const command *c, const ek_collection *logs, const ek_memory_us
     return cli_print(ek_output_of_collected(&collected), c->format) ? EXIT_DONE : EXIT_WRONG;
 }
 
-/* Nothing for a file that somebody may take for complete; JSON says itself what is not there. */
+/* No output that could be mistaken for a complete file; JSON lists the missing parts itself. */
 static int answer_no(const command *c, const ek_collection *logs, int gaps)
 {
     ek_peak other = c->which == EK_PEAK_USED ? EK_PEAK_ACTUAL : EK_PEAK_USED;
@@ -238,7 +238,7 @@ static int print_usage(const command *c, const ek_collection *logs, int gaps)
         ek_memory_usage_clear(&usage);
         return code;
     }
-    /* Peaks of two stages are worth a look, but nothing that an init file takes. */
+    /* Peaks of two stages are printed, but are not enough for an init file. */
     if (status != EK_ERR_MEMORY && gaps == 0 && strcmp(c->format, "yaml") != 0) {
         cli_note("no memory_usage: %s", err.message);
         return print(c, logs, NULL);

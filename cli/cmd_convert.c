@@ -1,4 +1,4 @@
-/* `evenkeel convert`: a plan as the settings of a training framework. */
+/* `evenkeel convert`: writes a plan as the settings of a training framework. */
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -120,7 +120,7 @@ static const ek_strategy *choose(const ek_strategies *strategies, const char *na
     return NULL;
 }
 
-/* Do -s, -i and --schedule speak of this plan? */
+/* Do -s, -i and --schedule fit this plan? */
 static bool fits_options(const command *c, const ek_strategy *s, const ek_schedule *schedule)
 {
     const ek_plan *plan = &s->plan;
@@ -137,7 +137,7 @@ static bool fits_options(const command *c, const ek_strategy *s, const ek_schedu
     return false;
 }
 
-/* The model's options with what the file says the plan is made for, where they do not. False after a message. */
+/* The model's options, completed with the pipeline that the plan file was made for. False after a message. */
 static bool complete_options(const command *c, const ek_strategy *s, cli_model *model)
 {
     *model = c->model;
@@ -173,7 +173,7 @@ static bool check_applied(const command *c)
     ek_error err = {.file = ""};
     ek_job job;
     if (strcmp(c->apply, "-") == 0 || ek_job_read_part(c->apply, EK_JOB_DEGREES, NULL, &job, NULL))
-        return true; /* who changes it says what is wrong */
+        return true; /* the function that changes it prints the error */
     bool ours = job.framework == EK_MINDFORMERS || job.framework == EK_MINDFORMERS_MCORE;
     snprintf(err.file, sizeof err.file, "%s", c->apply);
     if (job.no_layout)
@@ -247,7 +247,7 @@ static int convert(const command *c, const ek_strategy *s, const ek_layers *laye
     return !fine ? EXIT_WRONG : told == EK_TELLS_LAYERS ? EXIT_NO : EXIT_DONE;
 }
 
-/* @param layers  what plans are checked against; NULL: the file says how many layers there are */
+/* @param layers  the layers that plans are checked against; NULL: the file gives the number of layers */
 static int convert_file(const command *c, const char *path, const ek_layers *layers)
 {
     ek_error err;
@@ -266,7 +266,7 @@ static int convert_file(const command *c, const char *path, const ek_layers *lay
     return code;
 }
 
-/* The training YAML says how many layers its model has. */
+/* The training YAML gives the number of layers. */
 static bool count_from_train(command *c)
 {
     ek_error err;

@@ -1,4 +1,4 @@
-/* `evenkeel diagnose`: what holds a training run back, from whatever there is of it. */
+/* `evenkeel diagnose`: finds out what slows a training run down, from any of its files. */
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -133,7 +133,7 @@ static bool read_sources(command *c)
 
 /* ---- output ---- */
 
-/* The setting when it is one line, else what it does in a sentence: a block of settings needs all its lines. */
+/* The setting when it is one line, else one sentence on its effect: a block of settings needs all its lines. */
 static const char *short_change(const ek_bottleneck *b)
 {
     bool one_line = b->setting && !strchr(b->setting, '\n');
@@ -160,14 +160,14 @@ static void print_line(const command *c, const ek_diagnosis *d)
 
 /* ---- the page ---- */
 
-/* What a page has besides: the trace's events, and what stages hold as predicted from the job. */
+/* Further parts of a page: the trace's events, and the memory of the stages as predicted from the job. */
 typedef struct more {
     ek_trace_index *index;
     bool has_memory;
     ek_prediction memory;
 } more;
 
-/* A page without its timeline is still worth having. */
+/* A page is written also without its timeline. */
 static bool open_timeline(const command *c, const ek_run_evidence *f, more *m)
 {
     const char *path[EK_MAX_RUN_FILES];

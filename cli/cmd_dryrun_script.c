@@ -1,4 +1,4 @@
-/* `evenkeel dryrun-script`: the script that makes the dry runs whose peaks an init file needs. */
+/* `evenkeel dryrun-script`: writes the script of the dry runs that measure the peaks of an init file. */
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -137,7 +137,7 @@ static const cli_spec spec = {
     .options = options,
 };
 
-/* Words of a command that begin without -- would leave those of its options to us. */
+/* Without --, options in the command's words would be read as options of evenkeel. */
 static bool check_words(const command *c, int argc, char **argv)
 {
     if (c->script.n_words < 2)
@@ -238,7 +238,7 @@ static bool choose_stages(command *c)
     return true;
 }
 
-/* Made in memory first, so that what is wrong with the options is not told as a file that cannot be written. */
+/* Made in memory first, so that wrong options are not reported as a file that cannot be written. */
 static bool write_out(const command *c)
 {
     ek_error err = {.message = "out of memory"};

@@ -1,4 +1,4 @@
-/* `evenkeel estimate`: how long a step of a training job takes on a device, and whether it fits, from its file alone.
+/* `evenkeel estimate`: predicts the step time of a training job on a device, and whether it fits, from the job's file.
  */
 #include <math.h>
 #include <stdio.h>
@@ -151,7 +151,7 @@ static bool compare(const command *c, found *f)
 
 /* ---- output ---- */
 
-/* The memory has a tab of its own, as a page of `evenkeel memory`. */
+/* The memory has a separate tab, like a page of `evenkeel memory`. */
 static bool write_page(const command *c, found *f, const ek_estimate_report *report)
 {
     ek_error err;

@@ -1,4 +1,4 @@
-/* `evenkeel guide`: which dry runs to make. */
+/* `evenkeel guide`: lists the dry runs to make. */
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -19,7 +19,7 @@ typedef struct command {
     const char *rough, *times, *init_out, *apply, *folder;
     ek_times time;
     ek_layers layers; /* the rough model */
-    ek_job job;       /* of --apply: its sizes, or all of it where it is no MindFormers YAML */
+    ek_job job;       /* of --apply: its sizes, or the whole job when it is not a MindFormers YAML */
 } command;
 
 /* clang-format off */
@@ -104,7 +104,7 @@ static bool ask(command *c)
            cli_ask_yes("consider communication recomputation on further layers", true, &o->kind[EK_RECOMPUTE_COMM]);
 }
 
-/* What is not given comes from the training file. A YAML's own lists may be wrong. */
+/* Missing options come from the training file. A YAML's own lists may be wrong. */
 static bool read_from_train(command *c)
 {
     ek_error err;
@@ -140,7 +140,7 @@ static bool load_rough(command *c)
         return true;
     cli_model model;
     cli_model_init(&model);
-    /* Only its memory matters here, so times that are missing are no obstacle. */
+    /* Only its memory matters here, so missing times are accepted. */
     model.times = c->times ? c->times : "head=1,body=1,tail=1";
     if (!cli_model_load(&model, c->rough, &c->layers))
         return false;

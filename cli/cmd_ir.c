@@ -1,4 +1,5 @@
-/* `evenkeel ir`: what a compiled graph shows - is recomputation in effect, what is kept, what is sent, and why. */
+/* `evenkeel ir`: reports whether recomputation is in effect in a compiled graph, its saved activations and its
+ * communication, with the reasons. */
 #include "ir.h"
 
 #include <stdio.h>
@@ -138,7 +139,7 @@ static int highest_layer(const ek_ir *ir)
     return highest;
 }
 
-/* Is anything chosen? A choice that fits nothing is a mistyped one. */
+/* Does the choice match anything? One that matches nothing is mistyped. */
 static bool anything_shown(const command *c, const ek_ir *ir)
 {
     uint32_t n;
@@ -180,8 +181,8 @@ static int worse(int a, int b)
     return a > b ? a : b;
 }
 
-/* Errors make the exit status 1, whatever is shown, unless gates say what does: of the operators that are chosen, each
- * file by itself, since text has a file at a time. */
+/* Errors make the exit status 1, whatever part is shown, unless gates define the condition. Gates see the chosen
+ * operators of one file at a time, since the text report has one file at a time. */
 static int judge(const command *c, const ek_ir_reports *all)
 {
     ek_ir_view view = c->view;
@@ -201,7 +202,7 @@ static bool draw(const command *c, const cli_ir *graph)
     return cli_save(c->dot, ek_output_of_ir(&one), "dot");
 }
 
-/* A graph at a time, so that no more than one is held. */
+/* One graph at a time, so that only one is in memory. */
 static int run_text(const command *c)
 {
     bool to_stdout = !cli_stdout_taken();
@@ -238,7 +239,7 @@ static int print_all(const command *c, const cli_ir *graph)
     return fine ? judge(c, &all) : EXIT_WRONG;
 }
 
-/* One document for all graphs, so all of them are held. */
+/* One document for all graphs, so all of them are in memory. */
 static int run_together(const command *c)
 {
     bool fine = true;

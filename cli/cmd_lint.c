@@ -1,4 +1,5 @@
-/* `evenkeel lint`: training files, launch scripts and training programs against the tuning guides' checklists. */
+/* `evenkeel lint`: checks training files, launch scripts and training programs against the tuning guides'
+ * checklists. */
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -20,7 +21,7 @@ enum { MAX_PATHS = 4096, MAX_IDS = 256, MAX_DEVICES = 1 << 24, MAX_LIST = 8192 }
 typedef struct ids {
     const char *id[MAX_IDS];
     int n;
-    char text[MAX_LIST]; /* what they point into */
+    char text[MAX_LIST]; /* the memory that they point into */
     size_t used;
 } ids;
 
@@ -176,7 +177,7 @@ static bool print(const command *c, const ek_lint *lint)
     return cli_printed(status, &err);
 }
 
-/* Of the findings those that count; with what comments took away as it is. */
+/* The findings that count; findings that comments suppress stay as they are. */
 static void keep_what_counts(const command *c, ek_lint *lint)
 {
     int n = 0;
@@ -186,7 +187,7 @@ static void keep_what_counts(const command *c, ek_lint *lint)
     lint->n_findings = n;
 }
 
-/* Findings of a level make the exit status 1, unless gates say what does. */
+/* Findings of a level make the exit status 1, unless gates define the condition. */
 static int judge(const command *c, const ek_lint *lint)
 {
     if (c->gates)

@@ -1,4 +1,4 @@
-/* `evenkeel memory`: what every stage of a training job holds at its peak, predicted from its YAML alone. */
+/* `evenkeel memory`: predicts the peak memory of every stage of a training job from its YAML. */
 #include <errno.h>
 #include <math.h>
 #include <stddef.h>
@@ -227,7 +227,7 @@ static void clear_found(found *f)
     free(f->predicted_mb);
 }
 
-/* The file, and once more without what its first reading took for granted. */
+/* Reads the file, and reads it again without the assumptions of the first reading. */
 static bool read_jobs(const command *c, found *f)
 {
     ek_error err;
@@ -340,7 +340,7 @@ static bool predict(const command *c, found *f)
         return false;
     if (f->has_literal && !cli_said(&f->spool, ek_memory_predict(&f->literal_job, NULL, &f->literal, &err), &err))
         return false;
-    /* A measured peak has settled what was assumed. */
+    /* A measured peak has settled the assumption. */
     return c->calibrate
                ? judge(c, f)
                : cli_said(&f->spool, ek_memory_assumptions(&f->job, &f->memory, f->assumption, &f->n_assumptions, &err),

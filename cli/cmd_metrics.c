@@ -1,4 +1,4 @@
-/* `evenkeel metrics`: how well a run uses its devices, from a log, a trace or numbers alone. */
+/* `evenkeel metrics`: reports how well a run uses its devices, from a log, a trace or numbers. */
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -196,7 +196,8 @@ static bool is_folder(const char *path)
     return stat(path, &info) == 0 && S_ISDIR(info.st_mode);
 }
 
-/* Of what a run left, its settings and what tells a step time: a log, since it is of the whole run, else the trace. */
+/* Of a run's files: its settings and the source of the step time, which is a log, since it covers the whole run, else
+ * the trace. */
 static bool read_folder(command *c, found *f, const char *path)
 {
     int first = f->files.n;
@@ -213,11 +214,11 @@ static bool read_folder(command *c, found *f, const char *path)
         if ((file[i].kind == EK_RUN_CONFIG && !read_job(c, f, file[i].path)) ||
             (file[i].kind == EK_RUN_LOG && !read_log(f, file[i].path, &err) && !said(EK_ERR_INPUT, &err)))
             return false;
-    bool needs_trace = !has_log && (has_trace || f->files.n == first); /* whose tables may be all there is */
+    bool needs_trace = !has_log && (has_trace || f->files.n == first); /* its tables may be the only part present */
     return !needs_trace || add_trace(c, path);
 }
 
-/* Neither a log nor a good model file. @param why  what is wrong with it as a model file */
+/* Neither a log nor a good model file. @param why the error of reading it as a model file */
 static bool read_other(command *c, const char *path, const ek_error *why)
 {
     ek_run_kind kind = ek_run_kind_of(path);
@@ -232,7 +233,7 @@ static bool read_other(command *c, const char *path, const ek_error *why)
     return false;
 }
 
-/* What a PATH is shows in what reads it: a log has steps, a model file a model; a trace by its content. */
+/* The kind of a PATH follows from its content: a log has steps, a model file a model; a trace is recognised. */
 static bool sort_path(command *c, found *f, const char *path)
 {
     ek_train_log log;
@@ -305,7 +306,7 @@ static bool read_trace(command *c, found *f)
     return fine;
 }
 
-/* ---- what goes in ---- */
+/* ---- inputs ---- */
 
 static bool check_sources(const command *c, const found *f)
 {
@@ -326,7 +327,7 @@ static bool check_sources(const command *c, const found *f)
     return false;
 }
 
-/* The rate that a log prints itself, where a batch is not known to work one out from the step time. */
+/* The rate that a log prints itself, where the batch for computing it from the step time is unknown. */
 static void read_printed_rate(command *c, double rate)
 {
     if (c->input.n_devices > 0)
@@ -335,7 +336,7 @@ static void read_printed_rate(command *c, double rate)
         c->input.tokens_per_second_per_device = rate * c->input.seq_length;
 }
 
-/* What the log tells and nobody else does. */
+/* Values that only the log has. */
 static void read_log_sizes(command *c, found *f)
 {
     const ek_train_log *log = &f->log;
@@ -370,7 +371,7 @@ static void parse_log(command *c, found *f)
         read_printed_rate(c, f->summary.median_rate);
 }
 
-/* Without a model file the degrees are all there is to know of the job. */
+/* Without a model file only the degrees of the job are known. */
 static bool read_degrees(command *c)
 {
     const ek_job_overrides *o = &c->job.overrides;
@@ -450,7 +451,7 @@ static bool list_devices(const command *c)
     return cli_print(ek_output_of_devices(NULL), c->format);
 }
 
-/* A job that cannot be predicted is measured all the same. */
+/* A job that cannot be predicted is measured nevertheless. */
 static bool predict(const command *c, found *f)
 {
     ek_error err;

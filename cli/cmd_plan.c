@@ -1,4 +1,4 @@
-/* `evenkeel plan`: how to spread a training job over so many devices: the layouts with the shortest step, proved. */
+/* `evenkeel plan`: finds the layouts of a training job over a number of devices with the shortest step, proved. */
 #include <inttypes.h>
 #include <math.h>
 #include <stdio.h>
@@ -41,7 +41,7 @@ static bool read_schedules(const cli_option *option, const char *text, void *pla
     }
 }
 
-/* The axes that are asked about; the others are settled later. */
+/* The requested axes; the others are settled later. */
 static bool read_explain(const cli_option *option, const char *text, void *place)
 {
     command *c = place;
@@ -223,12 +223,12 @@ static bool find_device(const command *c, found *f)
     return cli_said(&f->spool, status, &err);
 }
 
-/* A Hugging Face config.json says nothing of a run: one device, one sequence. */
+/* A Hugging Face config.json has no settings of a run: one device, one sequence. */
 static bool settle_size(command *c, const ek_job *job)
 {
     int64_t devices = ek_job_devices(job), batch = ek_job_sequences(job);
     bool swept = c->values.n > 0 && c->values.what == EK_SWEEP_DEVICES;
-    if (swept) /* the last, for what follows */
+    if (swept) /* the last member, for the next structure */
         c->layout.n_devices = (int)fmin(c->values.value[c->values.n - 1], EK_MAX_RANKS);
     if (c->layout.n_devices == 0 && devices == 1) {
         cli_error(NULL, "no number of devices: '%s' is for one; give --devices N", c->source);
@@ -250,7 +250,7 @@ static bool settle_size(command *c, const ek_job *job)
 
 /* ---- the search ---- */
 
-/* No share of the work is known ahead; the time that may be taken is. */
+/* The share of the work is unknown in advance; the time limit is known. */
 static void show(void *user, const ek_layout_progress *now)
 {
     found *f = user;
@@ -380,7 +380,7 @@ static int run(int argc, char **argv)
     if (parsed != CLI_OK)
         return parsed == CLI_HELP ? EXIT_DONE : EXIT_WRONG;
     c.source = operand[0];
-    if (c.layout.n_best == 0) /* trials are among more plans than people look at */
+    if (c.layout.n_best == 0) /* trials are chosen among more plans than are printed */
         c.layout.n_best = c.n_trials > 0 ? PLANS_TO_TRY : PLANS;
     if (!check_options(&c) ||
         !cli_gates_open(&c.fail_on, c.values.n > 0 ? EK_OUTPUT_LAYOUT_SWEEP : EK_OUTPUT_LAYOUT, &c.gates))

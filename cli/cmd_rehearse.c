@@ -1,5 +1,5 @@
-/* `evenkeel-mpi rehearse`: a plan run for real by processes that wait or compute and send one another messages,
- * measured beside predicted; and the links between them, timed. */
+/* `evenkeel-mpi rehearse`: runs a plan with real processes that wait or compute and exchange messages, and compares
+ * measured with predicted times; times the links between the processes. */
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -166,7 +166,7 @@ static bool read_numbers(const char *option, const char *shape, const char *text
 
 /* ---- the rehearsal ---- */
 
-/* What is rehearsed, in process 0. */
+/* The rehearsed plan, in process 0. */
 typedef struct subject {
     ek_cases *cases; /* of a plan file */
     ek_layers layers;
@@ -412,7 +412,7 @@ static int time_links(command *c, const cli_rehearser *rehearser)
     ek_rehearsal none = {0};
     int n = 0;
     c->how.largest = 256 << 20;
-    /* All processes say the same of options; files are read by process 0 alone. */
+    /* All processes report the same errors of options; only process 0 reads files. */
     if (c->max_size && !read_size("--max-size", c->max_size, 1024, MOST_MESSAGE, &c->how.largest))
         return EXIT_WRONG;
     int code = team->index > 0 || find_device(c, &device, &owns) ? EXIT_DONE : EXIT_WRONG;

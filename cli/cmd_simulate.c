@@ -1,4 +1,4 @@
-/* `evenkeel simulate`: run given plans through a schedule. */
+/* `evenkeel simulate`: simulates given plans under a schedule. */
 #include <stdio.h>
 #include <string.h>
 

@@ -1,4 +1,4 @@
-/* `evenkeel trace`: where the time of a training step went, from what profilers write. */
+/* `evenkeel trace`: reports where the time of a training step went, from profilers' files. */
 #include "trace.h"
 
 #include <stdio.h>
@@ -23,7 +23,7 @@
 enum { MAX_PATHS = 1 << 24, MAX_DROP = 1000000, MAX_TOP = 100000 };
 
 typedef struct command {
-    const char **path; /* [n_paths], a NULL behind */
+    const char **path; /* [n_paths], followed by NULL */
     int n_paths;
     cli_texts head, body, tail, receive, collective;
     ek_trace_options options;
@@ -226,7 +226,7 @@ static bool compare_with_device(const command *c, ek_trace_run *run)
 
 /* ---- output ---- */
 
-/* What --partial writes. */
+/* The output of --partial. */
 typedef struct part_output {
     const ek_trace_run *run;
     const ek_trace_options *options;
@@ -251,7 +251,7 @@ static bool write_tables(const command *c, ek_output tables)
     return true;
 }
 
-/* Sentences on what the layer file rests on, one a line. */
+/* Sentences on the sources of the layer file, one a line. */
 static void note_notes(char *notes)
 {
     for (char *line = notes, *end; line && *line; line = end) {
@@ -310,7 +310,7 @@ static bool check_view(const command *c, const ek_trace_run *run)
     return false;
 }
 
-/* Is there anything that figures can be made of? */
+/* Is there any source of figures? */
 static bool usable(const ek_trace_run *run)
 {
     if (run->n_cluster_rows > 0 || run->topology.n_groups > 0)
@@ -388,7 +388,7 @@ static int run_trace(command *c)
     return code;
 }
 
-/* Parts of the command that have options of their own. */
+/* Subcommands with their own options. */
 static int run_part(int (*part)(int argc, char **argv), int argc, char **argv)
 {
     if (!cli_team())

@@ -1,4 +1,4 @@
-/* `evenkeel view`: a run in a browser, as a page in a file, or from a server for traces of any size. */
+/* `evenkeel view`: shows a run in a browser, as a page in a file, or from a server for traces of any size. */
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -146,7 +146,7 @@ static bool check(const command *c)
     return false;
 }
 
-/* What --serve shows is events of traces; plans have no more than a page holds. */
+/* --serve shows events of traces; plans always fit into a page. */
 static bool check_served(const command *c)
 {
     if (!has_kind(&c->first, EK_RUN_TRACE))
@@ -162,7 +162,7 @@ static bool check_served(const command *c)
 
 /* ---- the page ---- */
 
-/* A page of ours says so at its beginning. */
+/* A page of Evenkeel is marked as such at its beginning. */
 static bool is_page(const char *path)
 {
     char head[4096];
@@ -187,7 +187,7 @@ static void name_page(const char *path, char *name, size_t size)
     }
 }
 
-/* The page's file: as asked for, else by the first input, where that takes nothing of somebody's away. */
+/* The page's file: the requested one, else named after the first input, unless it would overwrite a foreign file. */
 static bool choose_output(const command *c, char *path, size_t size, bool *replaces)
 {
     struct stat unused;
@@ -241,7 +241,7 @@ static int make_page(command *c)
 
 /* ---- running ---- */
 
-/* One index a rank stays open: as many files as the system lets us have, where it gives fewer at first. */
+/* One index a rank stays open: raises the limit of open files to the system's maximum. */
 static void allow_files(void)
 {
     struct rlimit files;
@@ -257,7 +257,7 @@ static int run_command(command *c)
     return c->serve ? cli_view_serve(&c->how, &c->serving, &c->first, &c->second) : make_page(c);
 }
 
-/* Options that say something of plans and of jobs alike. */
+/* Options that apply to plans and to jobs. */
 static void share(cli_view_how *how)
 {
     how->stages = how->model.n_stages;

@@ -1,5 +1,5 @@
-/* The settings are made in memory first, so that a plan that cannot be told leaves neither half a file nor half an
- * output. */
+/* Prints a plan as settings. They are made in memory first, so that a plan without an equivalent in the framework
+ * leaves no partial file or output. */
 #include "emit.h"
 
 #include <stdio.h>

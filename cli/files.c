@@ -1,4 +1,4 @@
-/* Output files: folders made as needed, files that appear whole or not at all (evenkeel/save.h). */
+/* Writes output files, whole or not at all (evenkeel/save.h), and makes folders as needed. */
 #include "files.h"
 
 #include <errno.h>
@@ -41,7 +41,7 @@ bool cli_make_folder(const char *path)
     return true;
 }
 
-/* What open() would give a new file. */
+/* The mode that open() would give a new file. */
 static unsigned new_mode(void)
 {
     mode_t mask = umask(0);
@@ -161,7 +161,7 @@ static bool backup_name(const char *path, char *name, size_t size)
     return false;
 }
 
-/* The new text in place of the old one, which is written beside it before. Of a link that is its target. */
+/* Replaces the old text by the new one, after saving the old one beside it. A link's target is replaced. */
 static bool edit(const char *path, const text_of *old, const text_of *new, cli_replaced *how)
 {
     char target[PATH_MAX];
@@ -222,7 +222,7 @@ bool cli_check_shared(const char *path)
     return false;
 }
 
-/* The folder that a file is in, through links; of one that is not there the folder of its name. */
+/* The folder that a file is in, through links; of one that does not exist the folder of its name. */
 static void folder_of(const char *path, char folder[PATH_MAX])
 {
     char target[PATH_MAX];
@@ -236,7 +236,7 @@ bool cli_check_output(const char *path)
 {
     char folder[PATH_MAX];
     struct stat info;
-    if (cli_on_stdout(path) || (cli_team() && cli_team()->index > 0)) /* process 0 alone writes */
+    if (cli_on_stdout(path) || (cli_team() && cli_team()->index > 0)) /* only process 0 writes */
         return true;
     folder_of(path, folder);
     bool there = stat(path, &info) == 0, replaced = !there || S_ISREG(info.st_mode);

@@ -1,4 +1,4 @@
-/* The option --fail-on: expressions are read at once, results are held against them at the end. */
+/* The option --fail-on: reads the expressions with the options, and checks the results against them at the end. */
 #include "gates.h"
 
 #include <stdio.h>

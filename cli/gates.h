@@ -1,4 +1,4 @@
-/* cli/gates.h - the option --fail-on of commands: conditions on what they find that make the exit status 1. */
+/* cli/gates.h - the option --fail-on of commands: conditions on their findings that make the exit status 1. */
 #ifndef EK_CLI_GATES_H
 #define EK_CLI_GATES_H
 
@@ -6,7 +6,7 @@
 
 #include "options.h"
 
-/** The row of a command whose `field` is a cli_texts; `example` is one for the help. */
+/** The row of a command with a cli_texts as `field`; `example` is an example for the help. */
 #define CLI_GATES_ROW(owner, field, group_, example)                                                                   \
     {                                                                                                                  \
         "fail-on", "EXPR[,EXPR...]", "exit with 1 where a figure of the JSON, or a finding, is so: " example, group_,  \
@@ -16,7 +16,7 @@
 
 /** Read them for results of a kind, before long work begins. NULL where there are none. False after a message. */
 bool cli_gates_open(const cli_texts *texts, ek_output_kind kind, ek_gates **out);
-/** Hold a result against them, and print a sentence for each that fails. @return `code`; EXIT_NO where one failed;
+/** Check a result against them, and print a sentence for each that fails. @return `code`; EXIT_NO where one failed;
  *  EXIT_WRONG after a message */
 int cli_gates_check(const ek_gates *gates, ek_output output, int code);
 

@@ -1,6 +1,6 @@
-/* The dry runs of a guide as copies of a training file. A YAML of MindFormers is changed in place, round by round.
- * Files of the other frameworks go through the writer of jobs, which reads back what it wrote: their copies are made in
- * memory first, so that either every round is written or none. */
+/* Writes the dry runs of a guide as copies of a training file. A YAML of MindFormers is changed in place, round by
+ * round. Files of the other frameworks go through the writer of jobs, which checks its output by reading it: their
+ * copies are made in memory first, so that either every round is written or none. */
 #include "guide_rounds.h"
 
 #include <stdio.h>

@@ -7,7 +7,7 @@
 #include <stdbool.h>
 
 /** Write a copy of the training file `path` for every round, NAME.round1.EXT and so on, into `folder` (NULL: beside the
- *  file), and note each; where its framework cannot be told a round exactly, note why and write none.
+ *  file), and note each; where its framework has no exact equivalent of a round, note why and write none.
  *
  * @param job  read from `path`: EK_JOB_SIZES of it
  * @return false after a message: a copy cannot be written, or a YAML of MindFormers cannot be changed */

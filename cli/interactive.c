@@ -1,5 +1,5 @@
-/* Interactive mode: questions fill in what options would have, and the layers go through a layer file, so that what
- * runs afterwards is an ordinary command. */
+/* Interactive mode: answers take the place of options, and layers are written to a layer file, so that an ordinary
+ * command runs afterwards. */
 #include "interactive.h"
 
 #include <math.h>

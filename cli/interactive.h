@@ -1,12 +1,12 @@
-/* cli/interactive.h - the questions of `balance` when it is run bare on a terminal. */
+/* cli/interactive.h - the questions of `balance` when it runs on a terminal without options. */
 #ifndef EK_CLI_INTERACTIVE_H
 #define EK_CLI_INTERACTIVE_H
 
 #include "model.h"
 
 /**
- * Ask for the pipeline and the model as the original tool does, each with unit, range and default. Layers that are
- * entered by hand are kept as a layer file. Ends with the command line that would do the same without questions.
+ * Query the pipeline and the model as the original tool does, each value with unit, range and default. Layers that are
+ * entered by hand are saved as a layer file. Ends with the equivalent command line.
  *
  * @param memory_mb   the default, then the answer
  * @param layer_file  the path that model->layers points to

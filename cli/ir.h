@@ -1,4 +1,4 @@
-/* cli/ir.h - what `evenkeel ir` and `evenkeel ir diff` share: finding, reading and checking a graph. */
+/* cli/ir.h - finds, reads and checks a graph for `evenkeel ir` and `evenkeel ir diff`. */
 #ifndef EK_CLI_IR_H
 #define EK_CLI_IR_H
 
@@ -13,8 +13,8 @@ typedef struct cli_ir {
 } cli_ir;
 
 /**
- * Read and check one file, "-" for standard input; of a folder the file of the last pass, which a note names.
- * Damaged places are told on stderr, with a progress bar on a terminal; not with `quiet`.
+ * Read and check one file, "-" for standard input; of a folder the file of the last pass, which a note names. Damaged
+ * places are reported on stderr, with a progress bar on a terminal; not with `quiet`.
  * @return false after a message
  */
 bool cli_ir_read(const char *path, const ek_ir_check_options *options, bool quiet, cli_ir *out);

@@ -1,4 +1,4 @@
-/* `evenkeel ir diff`: what a change of settings did to a graph. */
+/* `evenkeel ir diff`: reports the effect of changed settings on a graph. */
 #include <stdio.h>
 #include <string.h>
 #include <unistd.h>

@@ -1,4 +1,4 @@
-/* Reading a graph under a progress bar. */
+/* Reads a graph with a progress bar. */
 #include <stdio.h>
 #include <string.h>
 

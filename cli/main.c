@@ -40,8 +40,8 @@ static int printed(void)
     return cli_printed(EK_OK, NULL) ? EXIT_DONE : EXIT_WRONG;
 }
 
-/* What is freed stays with the process: searches free and take large arrays again and again, and the kernel clears
- * every page that it gives anew. `memory --measures` takes two thirds of the time so. */
+/* Freed memory stays with the process: searches often free and allocate large arrays, and the kernel clears every new
+ * page. `memory --measures` takes two thirds of the time with this. */
 static void keep_memory(void)
 {
 #ifdef __GLIBC__
@@ -50,7 +50,7 @@ static void keep_memory(void)
 #endif
 }
 
-/* The first line is for scripts, each further one something that this build was made without. */
+/* The first line is for scripts, each further one names a part that this build lacks. */
 static void print_version(void)
 {
     puts("evenkeel " EK_VERSION);
@@ -67,7 +67,7 @@ static int run_command(const ek_cmd *command, int argc, char **argv)
 
 int main(int argc, char **argv)
 {
-    /* A file that grows beyond `ulimit -f` fails as on a full disk, and what was begun is taken away. */
+    /* A file that grows beyond `ulimit -f` fails as on a full disk, and the partial file is removed. */
     signal(SIGXFSZ, SIG_IGN);
     cli_clear_up_at_ends();
     keep_memory();

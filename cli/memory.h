@@ -1,4 +1,4 @@
-/* cli/memory.h - parts of `evenkeel memory`: measured peaks to calibrate with, and files that it leaves behind. */
+/* cli/memory.h - parts of `evenkeel memory`: measured peaks to calibrate with, and output files. */
 #ifndef EK_CLI_MEMORY_H
 #define EK_CLI_MEMORY_H
 
@@ -12,7 +12,7 @@ typedef struct cli_spool {
 /** False after a message. */
 bool cli_spool_stdin(cli_spool *spool);
 void cli_spool_remove(cli_spool *spool);
-/** Call the file what people know it by, "<stdin>". */
+/** The file's name for messages, "<stdin>". */
 void cli_spool_rename(const cli_spool *spool, ek_error *err);
 
 /**
@@ -27,7 +27,7 @@ bool cli_memory_logs(const char *folder, const ek_job *job, const ek_memory *mem
 /** The job's layers as a layer file. @return false after a message */
 bool cli_memory_layers(const char *path, const ek_job *job, const ek_job_layer_times *times);
 
-/** Memory as people write it, "56000", "58GB", in MB. False after a message. */
+/** Memory in the usual notation, "56000", "58GB", in MB. False after a message. */
 bool cli_memory_mb(const char *option, const char *text, double *mb);
 
 #endif

@@ -1,4 +1,4 @@
-/* What `evenkeel memory` leaves behind: dry-run logs made from a prediction, and layer files. */
+/* Output files of `evenkeel memory`: dry-run logs made from a prediction, and layer files. */
 #include <stdio.h>
 #include <string.h>
 
@@ -24,7 +24,7 @@ static ek_status write_log(const void *user, FILE *out, ek_error *err)
     return ek_memory_write_log(l->memory, l->stage, l->device_mb, out, err);
 }
 
-/* A log that a run wrote is worth more than a prediction: it stays. False after a message. */
+/* A real run's log is not overwritten by a prediction. False after a message. */
 static bool may_write(const char *path)
 {
     static const char ours[] = "Device MOC memory size:";

@@ -267,7 +267,7 @@ static bool load_model(cli_model *model, const char *operand, ek_layers *layers)
         return false;
     if (!model->layer_folder)
         return true;
-    /* As the original: what the init file gave is kept as a layer file. */
+    /* As the original: the layers of the init file are saved as a layer file. */
     if (layer_path(model, path, sizeof path) && cli_make_folder(model->layer_folder) &&
         cli_write_file(path, write_layers, layers))
         return true;
@@ -331,7 +331,7 @@ static bool cut_into_pieces(cli_model *model, ek_layers *layers)
     return true;
 }
 
-/* Have what recomputation brings back counted, where it is known. */
+/* Count the memory that recomputation restores, where it is known. */
 static bool count_transient(ek_layers *layers)
 {
     for (int b = 0; b < layers->n_body; b++)
@@ -364,7 +364,7 @@ bool cli_model_load(cli_model *model, const char *operand, ek_layers *layers)
     return false;
 }
 
-/* One setting that the init file has and the command line has not, for the note. */
+/* One setting of the init file that the command line does not set, for the note. */
 static void note_taken(char *text, size_t size, const char *option, double value)
 {
     size_t used = strlen(text);

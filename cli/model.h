@@ -1,4 +1,4 @@
-/* cli/model.h - the options that every command shares: which model, which pipeline, which outputs. */
+/* cli/model.h - the options that every command shares: model, pipeline and outputs. */
 #ifndef EK_CLI_MODEL_H
 #define EK_CLI_MODEL_H
 
@@ -27,14 +27,14 @@ typedef struct cli_model {
     bool sapp_compatible; /**< memory and times of an init file as the original takes them */
     bool memory_given;
     double memory_mb;
-    double constant_mb; /**< of -mc: held on every stage besides what the model says */
+    double constant_mb; /**< of -mc: memory of every stage in addition to the model's */
     const char *format; /**< "text", "yaml" or "json" */
     bool format_given;
     const char *output, *svg, *chrome_trace, *html, *lang;
     cli_plot plot;
-    bool no_default_folder; /**< pictures only where an option asks for them */
+    bool no_default_folder; /**< pictures only where an option requests them */
     int dry_run_stages;     /**< of the init file that was loaded; 0 for a layer file */
-    ek_dryrun_run run;      /**< what that file says of the pipeline to balance for */
+    ek_dryrun_run run;      /**< that file's pipeline to balance for */
 } cli_model;
 
 /** Rows for a command's table. */
@@ -60,11 +60,11 @@ bool cli_model_load(cli_model *model, const char *operand, ek_layers *layers);
 /** The shapes of a sequence piece from the file of -train; ek_job_clear() frees them. False after a message. */
 bool cli_model_shapes(const cli_model *model, ek_job *out);
 
-/** Take from the init file's pipeline_config what the command line does not say: stages, micro-batches, chunks (unless
- *  `open`, or a schedule is given), the order and the memory limit; a note names them. */
+/** Take the values that the command line does not set from the init file's pipeline_config: stages, micro-batches,
+ *  chunks (unless `open`, or a schedule is given), the order and the memory limit; a note names them. */
 void cli_model_take_run(cli_model *model, bool open);
 
-/** For ek_balance_lists, whose user is a cli_model: its cluster and --activation-limit for the shape. Released by
+/** For ek_balance_lists with a cli_model as its user: its cluster and --activation-limit for the shape. Released by
  *  cli_cluster_release(). */
 ek_status cli_model_fill(const void *model, const ek_shape *shape, ek_balance_options *options, void **own,
                          ek_error *err);

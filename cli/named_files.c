@@ -1,7 +1,8 @@
-/* The files that a command line names. Files are compared by device and inode, so a link or another path to a file is
- * that file; those that are not there yet by the folder and the name in it. Pipes and devices may be named twice. Of an
- * input folder the files count that have the content of an input: a page or a table of an earlier run may be written
- * again. Not seen: a file of that kind that the command would have passed over, and names made by a file's content. */
+/* Keeps the list of files that a command line names, and refuses an output that would overwrite one. Files are compared
+ * by device and inode, so a link or another path to a file is that file; files that do not exist yet are compared by
+ * the folder and the name in it. Pipes and devices may be named twice. In an input folder, only files with the content
+ * of an input count: a page or a table of an earlier run may be overwritten. Not detected: a file of that kind that the
+ * command would have skipped, and names made from a file's content. */
 #include "named_files.h"
 
 #include <assert.h>
@@ -22,7 +23,7 @@ typedef struct named {
 
 static named *list; /* [n] */
 static size_t n, capacity;
-static struct stat *written; /* [n_written]: outputs that are in their places */
+static struct stat *written; /* [n_written]: outputs that have been written */
 static size_t n_written, written_capacity;
 
 void cli_named_begin(void)
@@ -31,7 +32,7 @@ void cli_named_begin(void)
     n_written = 0;
 }
 
-/* Does the value name files, as far as its placeholder says? */
+/* Does the value name files, according to its placeholder? */
 static bool names_files(const cli_option *option)
 {
     static const char *const words[] = {"FILE", "DIR", "SOURCE", "LOG"};
@@ -47,7 +48,7 @@ static cli_writes writes_of(const named *file)
     return file->option ? file->option->writes : CLI_WRITES_NOTHING;
 }
 
-/* Of an output that is given twice the last counts. */
+/* When an output is given twice, the last one counts. */
 static named *place_for(const cli_option *option)
 {
     for (size_t i = 0; i < n && option && option->writes; i++)
@@ -82,8 +83,8 @@ bool cli_named_add(const cli_option *option, const char *text)
 /* Where a file is or would be. */
 typedef struct location {
     bool there;
-    struct stat about;       /* of the file; where it is not there, of its folder */
-    char name[NAME_MAX + 1]; /* where it is not there: in the folder */
+    struct stat about;       /* of the file; where it does not exist, of its folder */
+    char name[NAME_MAX + 1]; /* where it does not exist: in the folder */
 } location;
 
 static bool locate(const char *path, location *out)
@@ -115,7 +116,7 @@ bool cli_same_file(const char *a, const char *b)
     return stat(a, &first) == 0 && stat(b, &second) == 0 && same_stat(&first, &second);
 }
 
-/* Is the file, which is there, below a folder, and as its files are that are read? */
+/* Is the existing file below a folder, and of the kind of the folder's inputs? */
 static bool is_input_below(const char *path, const char *folder)
 {
     char file[PATH_MAX], above[PATH_MAX];
@@ -148,7 +149,7 @@ static bool is_named(const char *path, const struct stat *about, const char *tex
     return same_stat(&input, about) || (S_ISDIR(input.st_mode) && is_input_below(path, text));
 }
 
-/* The input that a file is; NULL: none. What -o names may be the file that is edited, which is kept as a copy. */
+/* The input that a file is; NULL: none. -o may name the edited file, since a copy of that is kept. */
 static const named *input_at(const char *path, const cli_option *output)
 {
     struct stat about;
@@ -243,7 +244,7 @@ bool cli_named_make_folder(const char *path)
     if (!slash || !is_in_output(path))
         return true;
     if ((size_t)snprintf(folder, sizeof folder, "%.*s", (int)(slash - path), path) >= sizeof folder)
-        return true; /* writing says so */
+        return true; /* writing it reports that */
     return cli_make_folder(folder);
 }
 
@@ -260,7 +261,7 @@ static bool check_one(const named *file)
     return (!locate(file->text, &where) && is_in_output(file->text)) || cli_check_output(file->text);
 }
 
-/* Is it one that an option wants written, and not a file that is changed? */
+/* Is it an output of an option, and not a file that is changed? */
 static bool is_output(const named *file)
 {
     return writes_of(file) == CLI_WRITES_FILE;
@@ -282,7 +283,7 @@ static bool check_pair(const named *a, const named *b)
     return false;
 }
 
-/* What is printed would end up in a file that is no longer there. */
+/* The printed text would end up in a deleted file. */
 static bool check_redirected(const named *file)
 {
     char name[CLI_NAME_SIZE];

@@ -1,8 +1,7 @@
-/* cli/named_files.h - the files that a command line names, so that no output takes an input's place or another
- * output's.
+/* cli/named_files.h - the files that a command line names, so that no output overwrites an input or another output.
  *
- * cli_parse() adds operands and values of options; the rows say which are written (CLI_OUTPUT and its like in
- * options.h). No command has a check of its own. */
+ * cli_parse() adds operands and values of options; the rows declare which are written (CLI_OUTPUT and its variants in
+ * options.h). Commands need no further check. */
 #ifndef EK_CLI_NAMED_FILES_H
 #define EK_CLI_NAMED_FILES_H
 
@@ -10,24 +9,24 @@
 
 /** Forget those of the command line before. */
 void cli_named_begin(void);
-/** Add what an option names, or an operand (`option` is NULL), an input. False after a message. */
+/** Add the file that an option names, or an operand (`option` is NULL), which is an input. False after a message. */
 bool cli_named_add(const cli_option *option, const char *text);
 /**
  * Check the outputs: files that can be written as far as their folder shows, no file twice, no input, one at most on
  * standard output and no folder there. False after a message.
  */
 bool cli_named_check(void);
-/** Is a file, or what its links lead to, neither an input nor an output that was written before? Names of files in a
+/** Is a file, or the target of its links, neither an input nor an output that was written before? Names of files in a
  *  folder are known when they are written. False after a message. */
 bool cli_named_spares(const char *path);
 /** Make the folder of an output that is to be in an output folder of the command, which may come later. False after a
  *  message. */
 bool cli_named_make_folder(const char *path);
-/** An output is in its place. False after a message. */
+/** An output has been written. False after a message. */
 bool cli_named_written(const char *path);
-/** Does an output that was asked for go to standard output, so that nothing else may? */
+/** Does a requested output go to standard output, so that nothing else may? */
 bool cli_stdout_taken(void);
-/** Are both names those of one file that is there, through links too? */
+/** Are both names those of the same existing file, also through links? */
 bool cli_same_file(const char *a, const char *b);
 
 #endif

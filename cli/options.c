@@ -1,5 +1,5 @@
-/* Options by table, on top of getopt_long_only, which takes one dash or two. A command's table is laid out flat first,
- * with the tables that it includes; every row then has the address of the structure whose field it names. */
+/* Parses options by table, with getopt_long_only, which takes one dash or two. A command's table is flattened first,
+ * with the tables that it includes; every row then has the address of the structure that contains its field. */
 #include "options.h"
 #include "team.h"
 
@@ -40,7 +40,7 @@ typedef struct name_table {
     struct option option[MAX_NAMES + 1];
 } name_table;
 
-/* Names of files and what stands in them may hold anything; a control character would reach the terminal. */
+/* Names and contents of files may contain any byte; a control character would reach the terminal. */
 static void report(const char *text)
 {
     for (; *text; text++) {
@@ -265,7 +265,7 @@ static void print_wrapped(const char *text)
     putchar('\n');
 }
 
-/* A paragraph's lines are filled anew; an empty line ends it. */
+/* A paragraph's lines are wrapped again; an empty line ends it. */
 static void print_summary(const char *text)
 {
     int column = 0;
@@ -344,7 +344,7 @@ static void print_devices(void)
         printf("%s|", device[i].name);
 }
 
-/* What an option's value is: rules and devices by their names; a folder is a file to shells. */
+/* The kind of an option's value: rules and devices by their names; shells treat a folder as a file. */
 static void print_argument(const cli_option *option)
 {
     const char *argument = option->argument ? option->argument : "";
@@ -359,7 +359,8 @@ static void print_argument(const cli_option *option)
     }
 }
 
-/* What completion scripts read: a line for each name, then what its value is and what it means, by tabs. */
+/* The input of completion scripts: one line for each name, with the kind of its value and its meaning, separated by
+ * tabs. */
 static void print_names(const row_list *list)
 {
     char help[HELP_SIZE];
@@ -375,8 +376,8 @@ static void print_names(const row_list *list)
     }
 }
 
-/* What the man page and docs/ are written from, by tabs: group, names, argument, range, default, text. A default is
- * named where the help does, and of words. */
+/* The source of the man page and docs/, separated by tabs: group, names, argument, range, default, text. A default is
+ * included where the help has it, and for words. */
 static void print_rows(const row_list *list)
 {
     const char *group = "";
@@ -464,7 +465,7 @@ const char **cli_operands(int argc)
     return operand;
 }
 
-/* How many operands there are: the first ones of the array, a few of thousands. */
+/* Number of operands: the first ones of the array, few of a capacity of thousands. */
 static int count_operands(const char *const *operand, int max)
 {
     int low = 0, high = 1;
@@ -561,7 +562,7 @@ static void note_given(const cli_option *option, char *base)
         *first = option->names;
 }
 
-/* A name of standard output as a file: to replace it would be no output at all. */
+/* A name of standard output as a file: replacing it would lose the output. */
 static bool is_stdout_file(const char *text)
 {
     return strcmp(text, "/dev/stdout") == 0 || strcmp(text, "/dev/fd/1") == 0 || strcmp(text, "/proc/self/fd/1") == 0;
@@ -606,7 +607,7 @@ static bool store(const cli_row *row, const char *text)
     return false;
 }
 
-/* What an option that names an output makes of it, for the test that tries them all: "svg|s\tfile". */
+/* The kind of output of an option that names one, for the test that tries them all: "svg|s\tfile". */
 static void print_outputs(const row_list *list)
 {
     static const char *const kinds[] = {NULL, "file", "folder", "edited"};
@@ -652,7 +653,7 @@ int cli_parse(const cli_spec *spec, int argc, char **argv, void *base, const cha
     optind = 1;
     for (;;) {
         int index = -1;
-        /* '-' hands operands over in place; ':' tells a missing argument from an unknown option. */
+        /* '-' returns operands in their order; ':' distinguishes a missing argument from an unknown option. */
         int c = getopt_long_only(argc, argv, "-:", table.option, &index);
         if (c == -1)
             break;

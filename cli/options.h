@@ -1,17 +1,17 @@
 /* cli/options.h - one table of options per command: parsed with one or two dashes, bound to variables, printed by
  * --help.
  *
- * To add an option to a command: one row in its table, and a field of its `struct command`. The row states everything
+ * To add an option to a command: one row in its table, and a field of its `struct command`. The row contains everything
  * about the option: names, argument, help, the heading of its group, the field with its kind and range, and where
  * wanted the default and the longer text of the manual:
  *
  *     {"jobs", "N", "dry runs at the same time ({})", NULL, CLI_INT(command, n_jobs, 1, 64), .otherwise = "all",
  *      .manual = "Dry runs at the same time, in batches."},
  *
- * cli_parse() stores the value, or prints what is wrong with it. An option that needs more has a function of its own
- * (CLI_CALL). An option that names an output says so (CLI_OUTPUT and the two below it). Options that commands share are
- * tables of their own, which a row includes (CLI_ROWS). The man page, the tables of docs/ and the shells' completion
- * are made from the rows: run tests/cli/write_option_docs.sh after a change.
+ * cli_parse() stores the value, or prints an error message. An option that needs more has a function of its own
+ * (CLI_CALL). An option that names an output is declared as one (CLI_OUTPUT and the two below it). Options that
+ * commands share are tables of their own, which a row includes (CLI_ROWS). The man page, the tables of docs/ and the
+ * shells' completion are made from the rows: run tests/cli/write_option_docs.sh after a change.
  */
 #ifndef EK_CLI_OPTIONS_H
 #define EK_CLI_OPTIONS_H
@@ -24,11 +24,11 @@
 
 typedef struct cli_option cli_option;
 
-/** Stores the value of an option, or prints what is wrong with it. `text` is NULL for a flag, `place` the field that
- * the row names. @return false after a message */
+/** Stores the value of an option, or prints an error message. `text` is NULL for a flag, `place` the field that the row
+ * names. @return false after a message */
 typedef bool cli_taker(const cli_option *option, const char *text, void *place);
 
-/** What the value of an option is, and so how it is read and stored. */
+/** The type of an option's value, which determines how it is read and stored. */
 typedef enum cli_kind {
     CLI_KIND_NONE,   /**< no option: the end of a table, or a row that includes a table */
     CLI_KIND_HELP,   /**< print the help and end */
@@ -46,7 +46,7 @@ typedef enum cli_kind {
 /** Type of a field. */
 typedef enum cli_type { CLI_OF_OTHER, CLI_OF_BOOL, CLI_OF_INT, CLI_OF_TEXT } cli_type;
 
-/** What a command does with the file that an option names. */
+/** The use that a command makes of the file that an option names. */
 typedef enum cli_writes {
     CLI_WRITES_NOTHING, /**< it is read, where the argument is a FILE, DIR, SOURCE or LOG */
     CLI_WRITES_FILE,    /**< it is written; - is standard output */
@@ -71,7 +71,7 @@ struct cli_option {
     const char *help;     /**< NULL: accepted, but not shown. "{}" becomes the default */
     const char *group;    /**< heading, on the first option of a group */
 
-    /* What the macros below fill in. */
+    /* Filled in by the macros below. */
     cli_kind kind;
     cli_type type;
     size_t at;              /**< offset of the field */
@@ -83,8 +83,8 @@ struct cli_option {
     cli_type given_type;
     cli_writes writes;
 
-    /* What a row adds where it is wanted. */
-    const char *must;      /**< of a word: what the message says the value must be; NULL: the argument */
+    /* Optional fields of a row. */
+    const char *must;      /**< of a word: the expected value in the error message; NULL: the argument */
     const char *hint;      /**< follows that message; NULL: nothing */
     const char *otherwise; /**< the default in words; NULL: the field's value when parsing begins */
     const char *manual;    /**< text of the man page and of docs/, in Markdown; NULL: the help */
@@ -109,8 +109,8 @@ struct cli_option {
 /** Into a text; or a bool, an int or an enum: its place among the words of the argument. */
 #define CLI_WORD(owner, field) .kind = CLI_KIND_WORD, .at = offsetof(owner, field), .type = CLI_TYPE(owner, field)
 #define CLI_TEXT(owner, field) .kind = CLI_KIND_TEXT, .at = CLI_AT(owner, field, const char *)
-/** A file that the command writes, a folder that it writes files into, a file that it changes in place. cli_parse() then
- *  refuses what would take an input's or another output's place (named_files.h). */
+/** A file that the command writes, a folder that it writes files into, a file that it changes in place. cli_parse()
+ *  then refuses an output that would overwrite an input or another output (named_files.h). */
 #define CLI_OUTPUT(owner, field) CLI_TEXT(owner, field), .writes = CLI_WRITES_FILE
 #define CLI_OUTPUT_FOLDER(owner, field) CLI_TEXT(owner, field), .writes = CLI_WRITES_FOLDER
 #define CLI_EDITED(owner, field) CLI_TEXT(owner, field), .writes = CLI_WRITES_INPUT
@@ -119,11 +119,11 @@ struct cli_option {
 #define CLI_CALL(owner, field, function) .kind = CLI_KIND_CALL, .at = offsetof(owner, field), .take = (function)
 /** `function` gets the address of the whole structure. */
 #define CLI_CALL_ALL(function) .kind = CLI_KIND_CALL, .take = (function)
-/** Besides one of the above: a bool that becomes true, or a text as cli_option.given says. */
+/** In addition to one of the above: a bool that becomes true, or a text as described at cli_option.given. */
 #define CLI_GIVEN(owner, field) .given = 1 + offsetof(owner, field), .given_type = CLI_TYPE(owner, field)
 /** Range of a number that a function reads. */
 #define CLI_RANGE(low, high) .least = (low), .most = (high)
-/** A row that includes a table whose fields are those of `type`. */
+/** A row that includes a table with the fields of `type`. */
 #define CLI_ROWS(table, type, owner, field) {.rows = (table), .at = CLI_AT(owner, field, type)}
 #define CLI_HELP_ROW {"h|help", NULL, "this text", NULL, .kind = CLI_KIND_HELP}
 /** The last row of every table. */
@@ -132,12 +132,12 @@ struct cli_option {
 /* NOLINTEND(bugprone-macro-parentheses) */
 /* clang-format on */
 
-/** What a command takes. */
+/** The options and operands of a command. */
 typedef struct cli_spec {
     const char *usage; /**< lines after "usage: " */
     const char *summary;
     const char *examples; /**< lines */
-    const char *operand;  /**< "FILE"; what a positional argument is, for messages */
+    const char *operand;  /**< "FILE"; the name of a positional argument, for messages */
     int max_operands;     /**< 0 means 1 */
     const cli_option *options;
 } cli_spec;
@@ -151,13 +151,13 @@ const char **cli_operands(int argc);
  * Parse `argv` by `spec` into the fields of `base`, and check the outputs that it names (cli_named_check()). A sole
  * --complete lists the options for the shells' completion scripts, --complete=rows for tests/cli/write_option_docs.sh,
  * --complete=outputs for tests/cli/outputs.sh.
- * @param base     the structure whose fields the rows name, with the defaults in them
+ * @param base  the structure with the fields that the rows name, set to the defaults
  * @param operand  [max_operands] NULLs, filled from the first on
  * @return CLI_OK, CLI_HELP after printing help, CLI_WRONG after an error message.
  */
 int cli_parse(const cli_spec *spec, int argc, char **argv, void *base, const char **operand);
 
-/** Is `option` the one whose first name is `name`? */
+/** Is `name` the first name of `option`? */
 bool cli_is(const cli_option *option, const char *name);
 
 /** A number in the range of the row, which the message names; false after an error message. */
@@ -172,20 +172,20 @@ const char *cli_shown(const cli_option *option, char *text, size_t size);
 
 /** "evenkeel: error: MESSAGE", or "FILE:LINE:COLUMN: error: MESSAGE" for an error with a place. */
 void cli_error(const ek_error *err, const char *format, ...) __attribute__((format(printf, 2, 3)));
-/** What cli_error() said last; its status is EK_OK before that. */
+/** The last error of cli_error(); its status is EK_OK before that. */
 const ek_error *cli_last_error(void);
 /** The same for something that does not stop the command. */
 void cli_note(const char *format, ...) __attribute__((format(printf, 1, 2)));
 /** Prints warnings of the library. */
 extern const ek_listener cli_listener;
-/** Prints what the library has to note, as cli_note() does. */
+/** Prints the library's notes, as cli_note() does. */
 extern const ek_listener cli_notes;
 
 /** The nearest of `names` by edit distance, or NULL when none is near. */
 const char *cli_nearest(const char *word, const char *const *names, int n);
 
-/** Does someone look at it? Launchers of several processes give them a terminal of their own, whatever becomes of what
- * is printed there: that is none. */
+/** Is it a terminal with a reader? Launchers of several processes give each a separate terminal, wherever its output
+ * goes: that does not count. */
 bool cli_is_terminal(int fd);
 /** May colour be written to `fd`? A terminal, and neither NO_COLOR nor TERM=dumb. */
 bool cli_color(int fd);

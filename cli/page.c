@@ -1,4 +1,4 @@
-/* Pages for a browser, written as a whole. */
+/* Writes pages for a browser, whole or not at all. */
 #include "page.h"
 
 #include <stdio.h>

@@ -1,4 +1,4 @@
-/* cli/page.h - pages for a browser, as --html asks. */
+/* cli/page.h - pages for a browser, for --html. */
 #ifndef EK_CLI_PAGE_H
 #define EK_CLI_PAGE_H
 
@@ -12,8 +12,8 @@
     }
 
 /**
- * One page of some runs into a file ("-": stdout), whole or not at all. Of runs that have one name the later ones get a
- * number behind it, since addresses tell runs apart by name.
+ * One page of some runs into a file ("-": stdout), whole or not at all. Where runs have the same name, the later ones
+ * get a number appended, since addresses identify runs by name.
  * @param lang  that it begins in, as ek_view.lang; NULL
  * @return false after a message
  */

@@ -1,4 +1,4 @@
-/* cli/plan.h - what the files of `evenkeel plan` share: what was asked for, what was found, and what is left behind. */
+/* cli/plan.h - shared types and functions of `evenkeel plan`: requests, results and output files. */
 #ifndef EK_CLI_PLAN_H
 #define EK_CLI_PLAN_H
 
@@ -15,10 +15,10 @@
 #include "warnings.h"
 
 enum { CLI_PLAN_MAX_VALUES = 100 };
-/** Of the time limit, where a layout is explained or the way to it is asked for: the rest is for that. */
+/** Part of the time limit for the search where a layout or the way to it is to be explained: the rest is for that. */
 #define CLI_PLAN_SEARCH_SHARE 0.75
 
-/** What --sweep says. */
+/** The value of --sweep. */
 typedef struct cli_plan_values {
     ek_layout_sweep_of what;
     int n; /**< 0: no sweep */
@@ -30,7 +30,7 @@ typedef struct cli_plan_command {
     const cli_option *explain_option; /**< for messages */
     int n_trials;
     cli_plan_values values; /**< of a sweep */
-    double wanted_seconds;  /**< of a sweep: steps that are short enough; 0: not asked */
+    double wanted_seconds;  /**< of a sweep: steps that are short enough; 0: not given */
     bool batch_grows;
     bool way; /**< from today's layout to the best */
     cli_job_options job;
@@ -66,18 +66,18 @@ typedef struct cli_plan {
     double time_limit;
 } cli_plan;
 
-/** The picture and the page of what was found, where they were asked for. False after a message. */
+/** The picture and the page of the result, where requested. False after a message. */
 bool cli_plan_pictures(const cli_plan_command *command, cli_plan *found);
 
-/** Groups, the layout that was asked about, rules of thumb, trials, as far as they are wanted. False after a message.
+/** Groups, the layout to explain, rules of thumb and trials, as far as requested. False after a message.
  */
 bool cli_plan_advise(const cli_plan_command *command, cli_plan *found);
 /** The runs of --tried. False after a message. */
 bool cli_plan_read_tried(const cli_plan_command *command, cli_plan *found);
 void cli_plan_clear_advice(cli_plan *found);
 
-/** The plans, or the trials where they were asked for, as files of the job's framework in a folder, as --write asks.
- *  False after a message where a file could not be written; a plan that its framework cannot be told is only noted. */
+/** The plans, or the trials where requested, as files of the job's framework in a folder, for --write. False after a
+ *  message where a file could not be written; a plan without an equivalent in its framework is only noted. */
 bool cli_plan_write(const cli_plan_command *command, cli_plan *found);
 void cli_plan_clear_files(cli_plan *found);
 

@@ -1,5 +1,5 @@
-/* What `evenkeel plan` says beside the best layouts: which of them cannot be told apart, one that was asked about, what
- * the rules of thumb cost, which runs to try. */
+/* Advice of `evenkeel plan` on the best layouts: layouts with indistinguishable predictions, a layout to explain, the
+ * cost of rules of thumb, and runs to try. */
 #include <stdio.h>
 
 #include "axes.h"
@@ -7,16 +7,16 @@
 #include "plan.h"
 
 enum { MOST_GROUPED = 64 }; /* plans; each of them takes some hundred predictions of its step */
-#define QUICK 10            /* seconds: after a longer search nobody waits for more */
+#define QUICK 10            /* seconds: users do not wait for more after a longer search */
 
-/* What the search left of the time, in equal parts for what is asked besides. */
+/* The time left after the search, in equal parts for the further requests. */
 static double time_left(const cli_plan_command *c, const cli_plan *f)
 {
     double left = c->layout.time_limit / CLI_PLAN_SEARCH_SHARE - f->result.seconds;
     return c->explain && c->way ? left / 2 : left;
 }
 
-/* The axes that are asked about, the others as the search had them. */
+/* The requested axes, with the others as the search had them. */
 static bool explain(const cli_plan_command *c, cli_plan *f, ek_error *err, ek_status *status)
 {
     ek_layout_options options = c->layout;

@@ -1,4 +1,4 @@
-/* What `evenkeel plan` leaves behind: a picture of the layouts and a page for a browser. */
+/* Output files of `evenkeel plan`: a picture of the layouts and a page for a browser. */
 #include <stdio.h>
 
 #include "evenkeel/layout_report.h"

@@ -1,4 +1,5 @@
-/* `evenkeel plan --sweep`: the best layout at each of some numbers of devices, memory limits or global batches. */
+/* `evenkeel plan --sweep`: finds the best layout for each of several numbers of devices, memory limits or global
+ * batches. */
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -40,7 +41,7 @@ static bool read_memory(const char *text, double *out)
     return fine && value > 0 && cli_memory_mb("--sweep memory", text, out);
 }
 
-/* One value of so many characters. */
+/* One value, `length` characters long. */
 static bool read_value(ek_layout_sweep_of what, const char *text, size_t length, double *out)
 {
     char part[32], *end;

@@ -1,5 +1,5 @@
-/* Plans as files of the job's framework: every one beside the others in a folder, in the words of the file that was
- * read. What is there already stays, unless it is the same. */
+/* Writes plans as files of the job's framework into a folder, in the form of the file that was read. Existing files
+ * with another content are not overwritten. */
 #include <errno.h>
 #include <math.h>
 #include <stdio.h>
@@ -14,7 +14,7 @@
 
 #define EQUAL 1e-9 /* of a step */
 
-/* 1: the file holds this text; 0: another one; -1: there is none. */
+/* 1: the file has this text; 0: another text; -1: there is no file. */
 static int compare_file(const char *path, const char *text, size_t size)
 {
     FILE *in = fopen(path, "rb");
@@ -52,7 +52,7 @@ static void compare_step(const ek_job *written, const ek_layout_plan *plan, cons
     ek_estimate_clear(&estimate);
 }
 
-/* One plan. What the framework cannot be told is said, and is no failure: *path stays NULL.
+/* One plan. A plan without an equivalent in the framework is reported, which is no failure: *path stays NULL.
  * @return false after a message where the file cannot be written */
 static bool write_one(const cli_plan *f, const ek_layout_plan *plan, const char *what, int number, const char *folder,
                       char **path)

@@ -1,5 +1,5 @@
-/* When a text report has drawings, and how wide they are. The character set is read off the locale's name, since a
- * program that calls setlocale() would change how its libraries print numbers. */
+/* Decides whether a text report has drawings, and how wide they are. The character set is read off the locale's name,
+ * since a program that calls setlocale() would change how its libraries print numbers. */
 #include "plot.h"
 
 #include <stdlib.h>
@@ -34,7 +34,7 @@ bool cli_plot_check(const cli_plot *plot, const char *format, const char *undraw
     return false;
 }
 
-/* Of the environment; 0 where it does not say. */
+/* From the environment; 0 where it is not set. */
 static int given(const char *name)
 {
     const char *text = getenv(name);

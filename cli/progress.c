@@ -1,4 +1,4 @@
-/* The bar is drawn anew at most ten times a second, over itself. */
+/* Draws the progress bar over itself, at most ten times a second. */
 #include "progress.h"
 
 #include <signal.h>

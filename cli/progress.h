@@ -1,7 +1,7 @@
-/* cli/progress.h - a progress bar for long work: on terminals only, out of the way of messages.
+/* cli/progress.h - a progress bar for long work: only on terminals, cleared before messages.
  *
- * Ctrl-C ends the program at any moment of the work, as it ends one that shows no bar. Only work that has an answer by
- * then, or that must tidy up itself, catches it (cli_progress_catch()). */
+ * Ctrl-C ends the program at any moment of the work, as it ends one that shows no bar. Only work that already has an
+ * answer, or must clean up itself, catches it (cli_progress_catch()). */
 #ifndef EK_CLI_PROGRESS_H
 #define EK_CLI_PROGRESS_H
 
@@ -14,17 +14,17 @@ typedef struct cli_progress {
     bool terminal;
     bool begun;   /**< between begin and end */
     bool catches; /**< Ctrl-C, until the end */
-    bool follows; /**< what the library reports of this thread's work, until the end */
+    bool follows; /**< the library's reports on this thread's work, until the end */
     double last;
     ek_listener listener; /**< for the work: prints warnings beside the bar */
     ek_listener notes;    /**< the same for notes */
 } cli_progress;
 
-/** For work that may begin later: its listeners alone. */
+/** For work that may begin later: only its listeners. */
 void cli_progress_init(cli_progress *progress);
 /** Begin: the work gets cli_progress_show() with `progress` as its user. */
 void cli_progress_begin(cli_progress *progress);
-/** Begin, with what ek_progress_begin() reports as the progress: for functions that have no callback of their own. */
+/** Begin, with the reports of ek_progress_begin() as the progress: for functions without their own callback. */
 void cli_progress_follow(cli_progress *progress);
 /** Begin with Ctrl-C caught: the work gets &cli_interrupt, too. */
 void cli_progress_catch(cli_progress *progress);

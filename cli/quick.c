@@ -1,4 +1,4 @@
-/* Quick tuning beside a search that is as restricted: one chunk a stage, 1F1B, full recomputation alone. */
+/* Compares quick tuning with an equally restricted search: one chunk a stage, 1F1B, only full recomputation. */
 #include "quick.h"
 
 #include <math.h>
@@ -56,7 +56,7 @@ static ek_status search_too(const cli_model *model, const ek_layers *layers, cli
     return status;
 }
 
-/* Of both answers, where an option asks for them. */
+/* Of both answers, where an option requests them. */
 static bool write_pictures(cli_model *model, const ek_layers *layers, const cli_search *search,
                            const ek_quick_report *quick)
 {

@@ -1,4 +1,4 @@
-/* cli/quick.h - `balance --quick`: tuning by the rule of thumb, explained, and what it costs. */
+/* cli/quick.h - `balance --quick`: tuning by the rule of thumb, explained, and its cost. */
 #ifndef EK_CLI_QUICK_H
 #define EK_CLI_QUICK_H
 

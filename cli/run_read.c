@@ -1,4 +1,4 @@
-/* Reading a training run with messages, and a progress bar for its traces. */
+/* Reads a training run with messages, and a progress bar for its traces. */
 #include "run_read.h"
 
 #include "progress.h"

@@ -7,7 +7,7 @@
 
 #include "job_options.h"
 
-/** What to read, and how. */
+/** The files to read, and how. */
 typedef struct cli_run_reading {
     const ek_run_files *files;
     cli_job_options *job; /**< settings on the command line */
@@ -16,13 +16,13 @@ typedef struct cli_run_reading {
     double limit_mb;      /**< NAN or 0 when not given */
     int stages;           /**< of the trace; 0: by the job */
     int n_threads;
-    bool quiet; /**< no remarks on what was found */
+    bool quiet; /**< no remarks on the files found */
 } cli_run_reading;
 
 /** ek_run_files_add(). False after a message. */
 bool cli_run_take(ek_run_files *files, const char *path, ek_run_kind kind);
 
-/** ek_run_read(). False after a message, with what was read so far; without one after Ctrl-C. */
+/** ek_run_read(). False after a message, with the files read so far; without a message after Ctrl-C. */
 bool cli_run_read(const cli_run_reading *how, ek_run_evidence *out);
 
 #endif

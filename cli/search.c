@@ -1,4 +1,4 @@
-/* The balancer's run with signals, clock and progress line. */
+/* Runs the balancer with signal handling, clock and progress line. */
 #include "search.h"
 #include "evenkeel/layers.h"
 #include "evenkeel/progress.h"
@@ -35,7 +35,7 @@ static void interrupt(int signal_number)
     }
 }
 
-/* The process ends as if nobody had caught the signal: so a shell sees which one it was. */
+/* The process ends as if the signal had not been caught, so that a shell sees which signal it was. */
 static void end(int signal_number)
 {
     sigset_t own;
@@ -49,7 +49,7 @@ static void end(int signal_number)
     _exit(128 + signal_number);
 }
 
-/* Does a signal that nobody catches leave the process alive, or cannot be caught? */
+/* Does an uncaught signal leave the process alive, or is it impossible to catch? */
 static bool spares(int signal_number)
 {
     static const int sparing[] = {SIGCHLD, SIGCONT, SIGSTOP, SIGTSTP, SIGTTIN, SIGTTOU, SIGURG, SIGKILL};
@@ -100,7 +100,7 @@ static const char *label_of(const cli_search *search)
     return search->label[0] ? search->label : "balance";
 }
 
-/* What comes before the search for plans, and between two. */
+/* Work before the search for plans, and between two searches. */
 static void show_work(void *user, double share, const char *what)
 {
     const cli_search *search = user;

@@ -12,7 +12,7 @@ typedef struct cli_search {
     cli_cluster cluster;        /**< laid out for every run's pipeline */
     double begin;               /**< cli_now() when the command began */
     bool terminal;              /**< a progress line is wanted */
-    char label[80];             /**< what the progress line begins with; empty: the command */
+    char label[80];             /**< the beginning of the progress line; empty: the command */
     double run_limit;           /**< time limit of the present run */
     double patience;            /**< with other processes of a sweep; 0: the library's */
 } cli_search;
@@ -35,7 +35,7 @@ extern ek_interrupt cli_interrupt;
 
 /** The options of a run with all of the time that is left, the progress line and Ctrl-C; without lists by stage. */
 ek_balance_options cli_search_options(cli_search *search, const ek_comm *comm);
-/** Before a run: catch Ctrl-C, and show what the library reports of the work beside the search. */
+/** Before a run: catch Ctrl-C, and show the library's reports on the work outside the search. */
 void cli_search_begin(cli_search *search);
 /** After it: give Ctrl-C back and wipe the progress line. */
 void cli_search_end(const cli_search *search);

@@ -1,4 +1,4 @@
-/* Values from the command line, and what a sweep found as table, picture and page. */
+/* Reads a sweep's values from the command line, and writes its result as table, picture and page. */
 #include "sweep.h"
 
 #include <math.h>
@@ -15,7 +15,7 @@
 #include "progress.h"
 #include "team.h"
 
-/* What was asked for. */
+/* The requested sweep. */
 typedef struct sweep {
     int key; /* an ek_swept; EK_N_SWEPT: unknown */
     int n;

@@ -1,4 +1,4 @@
-/* cli/sweep.h - `balance --sweep KEY=VALUES`: the best plan for each of several values of one option. */
+/* cli/sweep.h - `balance --sweep KEY=VALUES`: finds the best plan for each of several values of one option. */
 #ifndef EK_CLI_SWEEP_H
 #define EK_CLI_SWEEP_H
 

@@ -20,11 +20,11 @@
     }
 
 /** Join the other processes, if there are any. Only process 0 prints from then on.
- *  @return EXIT_DONE, or EXIT_WRONG when the command cannot be run by several processes, which has been told */
+ *  @return EXIT_DONE, or EXIT_WRONG after a message when the command cannot be run by several processes */
 int cli_team_begin(const ek_cmd *command);
-/** Has a launcher started this process, alone or with others? */
+/** Has a launcher started this process, as the only one or with others? */
 bool cli_team_is_launched(void);
-/** The processes; NULL when this one is alone. */
+/** The processes; NULL when this is the only one. */
 const ek_team *cli_team(void);
 /** Part from the others. @return the code, for process 0 to end with */
 int cli_team_end(int code);

@@ -1,4 +1,4 @@
-/* Indexing the traces of a page with a progress bar. */
+/* Indexes the traces of a page with a progress bar. */
 #include "timeline.h"
 
 #include "evenkeel/trace_index.h"

@@ -6,7 +6,7 @@
 
 #include <stdbool.h>
 
-/** ek_view_index_open() with a progress bar; Ctrl-C and other ends leave no file behind. False after a message. */
+/** ek_view_index_open() with a progress bar; Ctrl-C and other ends leave no file. False after a message. */
 bool cli_timeline_open(const char *const *path, int n_paths, const ek_trace_run *run, int n_threads,
                        ek_trace_index **out);
 

@@ -1,4 +1,4 @@
-/* cli/trace.h - the parts of `evenkeel trace` that have options of their own: argv[0] is "merge" or "cut". */
+/* cli/trace.h - the subcommands of `evenkeel trace` with their own options: argv[0] is "merge" or "cut". */
 #ifndef EK_CLI_TRACE_H
 #define EK_CLI_TRACE_H
 

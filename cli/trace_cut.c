@@ -1,4 +1,4 @@
-/* `evenkeel trace cut`: a part of a trace as a trace. */
+/* `evenkeel trace cut`: writes a part of a trace as a trace. */
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>

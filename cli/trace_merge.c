@@ -1,4 +1,4 @@
-/* `evenkeel trace merge`: the traces of several ranks as one, on one clock. */
+/* `evenkeel trace merge`: merges the traces of several ranks into one, on one clock. */
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -91,7 +91,7 @@ static void describe_clock(const ek_trace_clock *clock, char *text, size_t size)
     }
 }
 
-/* What was added to whose times, and how well that is known. */
+/* The time added to each rank's times, and its uncertainty. */
 static void note_clocks(const ek_trace_clocks *clocks)
 {
     for (int i = 1; i < clocks->n; i++) {

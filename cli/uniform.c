@@ -1,4 +1,4 @@
-/* `simulate --uniform`: equal stages of given times through a schedule. */
+/* `simulate --uniform`: simulates equal stages of given times under a schedule. */
 #include "uniform.h"
 
 #include <stdio.h>
@@ -12,7 +12,7 @@
 
 enum { DEFAULT_SIZE = 4 }; /* of -s and -mb, as everywhere */
 
-/* What belongs to a model or a plan file has no meaning without one. */
+/* Options of a model or a plan file have no meaning without one. */
 static bool check_options(const cli_model *model)
 {
     const struct {

@@ -1,7 +1,7 @@
-/* The document of a served page. Its figures take time and memory that a server need not have: a child process works
- * them out before any thread runs here, writes the document into a file that has no name, and is gone with all its
- * memory; what it wrote is mapped. A copy in the index's folder, under a key of names, sizes and times of all files and
- * of what was asked for, saves the work the next time. */
+/* Makes the document of a served page. Its figures take time and memory that a server should not spend: a child
+ * process, started before any thread, computes them, writes the document into a file without a name, and exits, which
+ * frees its memory; the file is mapped. A copy in the index's folder, under a key of the names, sizes and times of all
+ * files and of the request, saves the work the next time. */
 #include "view_document.h"
 
 #include <dirent.h>
@@ -94,7 +94,7 @@ static uint64_t mix_set(uint64_t hash, const ek_view_files *set, const struct st
     return mix_number(hash, set->files.n);
 }
 
-/* The name tells what was asked for, the key what was there. */
+/* The name identifies the request, the key the files. */
 static void name_kept(cli_document *document, const cli_view_how *how, const char *title, const char *folder,
                       const ek_view_files *first, const ek_view_files *second)
 {
@@ -117,7 +117,7 @@ static void name_kept(cli_document *document, const cli_view_how *how, const cha
     snprintf(document->kept_key, sizeof document->kept_key, "evenkeel document %016" PRIx64 "\n", there);
 }
 
-/* ---- what was made ---- */
+/* ---- the document ---- */
 
 static bool map(cli_document *document, int file)
 {
@@ -246,7 +246,7 @@ bool cli_document_begin(cli_document *document, const cli_view_how *how, const c
     FILE *out = tmpfile();
     pid_t parent = getpid(), child = -1;
     if (out) {
-        fflush(NULL); /* what is buffered must not come out twice */
+        fflush(NULL); /* buffered output must not be written twice */
         document->file = dup(fileno(out));
         child = document->file >= 0 ? fork() : -1;
     }

@@ -1,4 +1,4 @@
-/* cli/view_document.h - the document of a served page: made by a child process, kept beside the index. */
+/* cli/view_document.h - the document of a served page: made by a child process, saved with the index. */
 #ifndef EK_CLI_VIEW_DOCUMENT_H
 #define EK_CLI_VIEW_DOCUMENT_H
 
@@ -17,20 +17,20 @@ typedef struct cli_document {
     const char *text; /**< [size] in it */
     size_t size;
     char kept_path[4200]; /**< where it is kept for the next time; empty: nowhere */
-    char kept_key[64];    /**< first line there: what it was made from */
+    char kept_key[64];    /**< first line there: its sources */
     int state;            /**< cli_document_state; set by one thread, read by the server's */
 } cli_document;
 
 /**
- * Take the document that an earlier start left in the index's folder, where nothing has changed since; else begin to
- * make it in a child process. Before any thread starts: the child goes on alone.
+ * Take the document that an earlier start saved in the index's folder, where nothing has changed since; else start a
+ * child process that makes it. Call before any thread starts: only the calling thread exists in the child.
  *
  * @param folder  of the index; NULL: keep nothing
  * @return false after a message
  */
 bool cli_document_begin(cli_document *document, const cli_view_how *how, const char *title, const char *folder,
                         ek_view_files *first, ek_view_files *second);
-/** Look after the child: take what it made, and keep it for the next time. After a SIGCHLD. */
+/** Collect the child's document and save it for the next time. After a SIGCHLD. */
 void cli_document_check(cli_document *document);
 /** End the child and let go of everything. */
 void cli_document_end(cli_document *document);

@@ -1,4 +1,4 @@
-/* What the command line says of a page's files, and a progress bar while they are read. */
+/* Reads a page's files with the options of the command line and a progress bar. */
 #include "view_runs.h"
 
 #include "progress.h"

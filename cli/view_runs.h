@@ -8,7 +8,7 @@
 #include "model.h"
 #include "run_read.h"
 
-/** How files become runs: what the command line says for all of them. */
+/** How files become runs: the options for all of them. */
 typedef struct cli_view_how {
     cli_model model; /**< the pipeline and its limit; init and layers where they are given by options */
     cli_job_options job;

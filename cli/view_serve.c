@@ -1,5 +1,5 @@
-/* Serving: the index first, then the child that works out the figures, then the server's threads; signals are blocked
- * before any of them starts and waited for here, so that none arrives elsewhere. */
+/* Serves a page: starts the index first, then the child that computes the figures, then the server's threads. Signals
+ * are blocked before any of them starts and waited for here, so that none arrives elsewhere. */
 #include "view_serve.h"
 
 #include <errno.h>
@@ -36,7 +36,8 @@ static void block_signals(sigset_t *awaited)
     sigprocmask(SIG_BLOCK, awaited, NULL);
 }
 
-/* What to open, and how from elsewhere. The address goes to standard output, for scripts; the rest is for people. */
+/* Prints the address to open, and how to open it from another machine. The address goes to standard output, for
+ * scripts; the rest is for people. */
 static bool print_address(const cli_view_how *how, const ek_server *server)
 {
     ek_error err;

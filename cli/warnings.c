@@ -1,4 +1,4 @@
-/* Warnings of readers. */
+/* Prints readers' warnings and keeps them for reports. */
 #include "warnings.h"
 
 #include <stdio.h>

@@ -1,10 +1,10 @@
-"""The declarations of the public headers as cffi reads them, and the C source of the extension module.
+"""Writes the declarations of the public headers for cffi, and the C source of the extension module.
 
     cdef.py COMPILER INCLUDE OUT.c OUT.d
 
-The headers are preprocessed and parsed; of what they declare, functions lose their bodies and constant expressions
-become numbers. So a change of a header reaches Python by itself, and no struct is written down twice. The compiler
-checks every struct's layout against the header when the module is built.
+The headers are preprocessed and parsed; functions lose their bodies and constant expressions become numbers. So a
+change of a header reaches Python automatically, and no struct is written twice. The compiler checks every struct's
+layout against the header when the module is built.
 """
 import os
 import subprocess
@@ -25,7 +25,7 @@ LIBC = {
     "math.h": "",
 }
 
-# What the module adds to the headers.
+# Additions of the module to the headers.
 HERE = os.path.dirname(os.path.abspath(__file__))
 
 

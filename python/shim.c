@@ -1,4 +1,4 @@
-/* What the extension module of Python has besides the public headers (shim.h). cdef.py puts both into its source. */
+/* Additions of Python's extension module to the public headers (shim.h). cdef.py puts both into its source. */
 #include <math.h>
 #include <pthread.h>
 #include <stdlib.h>
@@ -201,7 +201,7 @@ static ek_status no_memory(ek_error *err)
     return EK_ERR_MEMORY;
 }
 
-/* Ends what was written to a stream in memory. */
+/* Ends the text of a stream in memory. */
 static ek_status finish(FILE *memory, ek_status status, char **text, ek_error *err)
 {
     if ((fclose(memory) || !*text) && status == EK_OK)

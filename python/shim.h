@@ -1,5 +1,5 @@
-/* shim.h - what the extension module of Python has besides the public headers: calls of the library whose callbacks
- * stay in C, so that they need no interpreter. cffi reads this as it stands. */
+/* shim.h - additions of Python's extension module to the public headers: calls of the library with callbacks that stay
+ * in C, so that they need no interpreter. cffi reads this file unchanged. */
 
 /* Warnings of a reader. */
 typedef struct ekpy_warnings {
@@ -13,7 +13,7 @@ void ekpy_warnings_clear(ekpy_warnings *warnings);
 /* How far a call is. */
 typedef struct ekpy_progress {
     long told;           /* how often; 0: nothing is known yet */
-    double seconds;      /* since the start; NAN where the call does not say */
+    double seconds;      /* since the start; NAN where the call does not report it */
     double share;        /* of the work, 0..1 */
     double best;         /* the best answer so far; INFINITY: none */
     double gap;          /* how much better one could be, as a share; 1: not known */
@@ -34,7 +34,7 @@ void ekpy_watch_layout(ekpy_watch *watch, ek_layout_options *options);
 void ekpy_watch_calibrate(ekpy_watch *watch, ek_calibrate_input *input);
 void ekpy_watch_trace(ekpy_watch *watch, ek_trace_options *options);
 
-/* What depends on the shape of a pipeline, for ek_balance_lists. Borrowed. */
+/* The values that depend on the shape of a pipeline, for ek_balance_lists. Borrowed. */
 typedef struct ekpy_lists {
     int n_memory, n_slowdown, n_edges, n_scale; /* values of each list, of each piece of a micro-batch; 0: none */
     const double *stage_memory_mb, *slowdown, *edge_time, *micro_batch_scale;

@@ -1,6 +1,6 @@
 #!/bin/sh
-# A build without CBC, LAPACK, libmicrohttpd and the viewer's page: what needs them is refused in one sentence, with
-# nothing written, and the rest answers as the whole build does. Prints TAP.
+# Tests a build without CBC, LAPACK, libmicrohttpd and the viewer's page: commands that need them fail with one sentence
+# and write nothing, and the others answer like the full build. Prints TAP.
 #
 #   tests/absent.sh EVENKEEL-WITHOUT EVENKEEL
 set -u
@@ -31,7 +31,7 @@ refused() { # NAME TEXT COMMAND...: one line that has the text and how to build 
         [ "$(ls -A)" = "$(cat before)" ]
     ok $? "$name"
 }
-both() { # NAME COMMAND...: the same output from both but for the time it took
+both() { # NAME COMMAND...: the same output from both except for the time it took
     name=$1
     shift
     "$without" "$@" >out 2>err && "$whole" "$@" >expected 2>>err &&

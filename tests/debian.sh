@@ -1,6 +1,6 @@
 #!/bin/sh
-# Builds the Debian packages as anyone would, and tries them: in a bare Debian of the same release, with nothing installed
-# but what they depend on, and once more without them, when nothing of them may be left.
+# Builds the Debian packages as usual, and tests them in a bare Debian of the same release with only their dependencies
+# installed, and again after their removal, when none of their files may be left.
 #
 #   tests/debian.sh [-- OPTION...]      OPTIONs of tests/fresh_root.sh, which makes the bare Debian; as root
 #   tests/debian.sh --inside            this, in the bare Debian itself, which is changed
@@ -32,7 +32,7 @@ quietly() { # COMMAND...: its output only where it fails
 }
 export DEBIAN_FRONTEND=noninteractive
 installed() { dpkg-query -W -f '${db:Status-Status} ${Package}\n' | sed -n 's/^installed //p' | sort; }
-# Autoremove would keep what anything installed suggests.
+# Autoremove would keep packages that an installed package suggests.
 back_to() { # FILE: a list by installed()
     # shellcheck disable=SC2046 # words
     quietly apt-get -y purge $(installed | comm -13 "$1" -)

@@ -1,6 +1,6 @@
 #!/bin/sh
-# docs/files.md: the index of the source files, made from the first sentence of each one's opening comment. Prints TAP; with
-# EK_UPDATE_GOLDEN=1 it writes the page anew first.
+# Checks docs/files.md, the index of the source files, which is made from the first sentence of each one's opening
+# comment. Prints TAP; with EK_UPDATE_GOLDEN=1 it rewrites the page first.
 #
 #   tests/file_index.sh
 set -u
@@ -40,7 +40,7 @@ page() {
         printf '\n## %s\n\n| file | what is in it |\n|---|---|\n' "$folder"
         for file in "$folder"/*.c "$folder"/*.h "$folder"/*.cpp; do
             [ -f "$file" ] || continue
-            # A header whose source stands beside it says the same.
+            # A header with a source of the same name has the same sentence.
             case $file in *.h) if [ -f "${file%.h}.c" ] || [ -f "${file%.h}.cpp" ]; then continue; fi ;; esac
             printf '| `%s` | %s |\n' "${file##*/}" "$(opening "$file")"
         done

@@ -1,5 +1,6 @@
 #!/bin/sh
-# Try the project as a new user would: a minimal Debian in a folder, a plain clone in it, and nothing else installed.
+# Tests the project in a new user's system: a minimal Debian in a folder, a plain clone in it, and nothing else
+# installed.
 #
 #   tests/fresh_root.sh [-m MIRROR] [-r RELEASE] [-u] [-k] [COMMAND...]
 #
@@ -17,7 +18,7 @@ while getopts m:r:ukh opt; do
     r) release=$OPTARG ;;
     u) user=tester ;;
     k) keep=yes ;;
-    *) sed -n '2,8s/^# \{0,1\}//p' "$0"; exit 2 ;;
+    *) sed -n '2,9s/^# \{0,1\}//p' "$0"; exit 2 ;;
     esac
 done
 shift $((OPTIND - 1))
@@ -68,7 +69,7 @@ apt-config dump --no-empty --format '%F "%v";%n' Acquire | grep -v '^Acquire::In
 cp -L /etc/resolv.conf /etc/hosts "$root/etc/"
 [ ! -f /etc/ssl/certs/ca-certificates.crt ] || cp -L /etc/ssl/certs/ca-certificates.crt "$root/etc/ssl/certs/"
 
-# A space in the path, on purpose. What is committed, or, while something is not, what would be.
+# A space in the path, on purpose. The committed files, or the work tree while there are uncommitted changes.
 home=/root
 [ $user = root ] || home=/home/$user
 clone="$home/even keel"

@@ -1,13 +1,12 @@
 #!/bin/sh
-# The installed library, used as another project uses it: installs the build into a folder of its own, compiles
-# examples/library.c with what pkg-config says, runs it, and compares what it prints with what the command prints.
-# Prints TAP.
+# Uses the installed library like another project: installs the build into a separate folder, compiles
+# examples/library.c with the options of pkg-config, runs it, and compares its output with the command's. Prints TAP.
 #
 #   tests/library.sh BUILD EVENKEEL SANITIZERS COMPILER...
 set -u
 unset CDPATH
 root=$(cd "$(dirname "$0")/.." && pwd)
-[ $# -ge 4 ] || { sed -n '2,6s/^# \{0,1\}//p' "$0"; exit 2; }
+[ $# -ge 4 ] || { sed -n '2,5s/^# \{0,1\}//p' "$0"; exit 2; }
 build=$1 evenkeel=$(readlink -f "$2") sanitizers=$3
 shift 3
 for program in meson pkg-config; do

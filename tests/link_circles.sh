@@ -1,15 +1,14 @@
 #!/bin/sh
-# Circles of calls in the library at link level: which file needs a symbol of which other file, read from the objects with
-# nm, so that a call through a header of another folder, or through a table, counts like any other. Files that need each
-# other in a circle can only be read, tested and moved together. Prints TAP.
+# Finds circles of calls in the library at link level: which file needs a symbol of which other file, read from the
+# objects with nm, so that a call through a header of another folder, or through a table, counts like any other. Files
+# that need each other in a circle can only be read, tested and moved together. Prints TAP.
 #
 #   tests/link_circles.sh BUILD_DIR            the test
 #   tests/link_circles.sh BUILD_DIR --edges    also which file of a circle needs which symbol of which other
 #
-# The circles are the strongly connected components of the graph of files (Tarjan 1972, with a stack of its own). Folders
-# are checked alike: folder A needs folder B when a file of A needs a file of B; a
-# subfolder is a folder of its own. Symbols of the library are ek_* and ek__*;
-# what sanitizers and the C library add is left out.
+# The circles are the strongly connected components of the graph of files (Tarjan 1972, with a stack of its own).
+# Folders are checked alike: folder A needs folder B when a file of A needs a file of B; a subfolder is a separate
+# folder. Symbols of the library are ek_* and ek__*; those of sanitizers and the C library are left out.
 set -u
 unset CDPATH
 # Files in circles that are accepted: algorithms that call each other within one topic. Lower it when a circle is cut.
@@ -28,8 +27,8 @@ if ! command -v "${NM:-nm}" >/dev/null; then
     exit 0
 fi
 
-# Meson names an object after its source, with _ for /. So the sources say which object is whose. Those of absent/ stand
-# for others, which a whole build has.
+# Meson names an object after its source, with _ for /. So the object of each source is known. Sources of absent/
+# replace others, which a full build has.
 sources=$(mktemp) || exit 2
 trap 'rm -f "$sources"' EXIT
 find . \( -name '*.c' -o -name '*.cpp' \) ! -path './absent/*' | sed 's#^\./##' | LC_ALL=C sort >"$sources"

@@ -1,5 +1,5 @@
 #!/bin/sh
-# Mutation testing: changes one token of the sources at a time and says which changes no test notices.
+# Mutation testing: changes one token of the sources at a time and reports the changes that no test notices.
 #
 #   tests/mutate.sh [OPTION...] [FOLDER|FILE...]
 #
@@ -8,26 +8,25 @@
 #   -j JOBS      how many at a time, 1 without it
 #   -t SECONDS   leave out the tests that take longer than that, 20 without it (of the processor)
 #   -c SECONDS   try no more tests for a mutant that has outlived tests of so many seconds, 60 without it; it survives
-#   -d DIR       work there and keep it: builds, what tests reach, and results; a temporary folder without it
-#   --tests PATTERN  use only tests whose name has this regular expression, such as '^(view|cli:view)'
+#   -d DIR       work there and keep it: builds, the lines that tests reach, and results; a temporary folder without it
+#   --tests PATTERN  use only tests with this regular expression in their name, such as '^(view|cli:view)'
 #   --list FILE  try those of a list (the survivors of an earlier run) instead of drawing them
 #   FOLDER|FILE  where to draw from, such as src/report or cli/ask.c: all of src and cli without it
 #
-# Sources are copied and mutants are compiled from a pipe, so that a mutated file never exists. A mutant is drawn by line of
-# code, takes one compilation and one link of the shared library, and runs only the tests that reach its line: single cases of
-# the unit tests and the command line, and the documents' examples. First come those that promise most kills a second, by
-# what they did in the same folder. A test that takes a second more than in the slower build that counts lines has noticed it.
-# Mutants that do not compile, or give the same object, do not count; nor do those that tests/mutants.txt explains to be
-# equivalent. Leaks and races are left to the sanitizers.
-# With -d a run that was stopped goes on, and one with a greater -n adds to it: a mutant is tried once, and again when its
-# source has changed or a list names it. So after a list of survivors the same run gives the new share at once; with --tests
-# only what they kill is kept.
-# Needs python3, GCC's -fsanitize-coverage=trace-pc, GNU ld, objdump and objcopy.
+# Sources are copied and mutants are compiled from a pipe, so that a mutated file never exists. A mutant is drawn by
+# line of code, takes one compilation and one link of the shared library, and runs only the tests that reach its line:
+# single cases of the unit tests and the command line, and the documents' examples. Tests with the most expected kills
+# per second run first, by their kills in the same folder. A test that takes a second more than in the slower build that
+# counts lines has noticed it. Mutants that do not compile, or give the same object, do not count; nor do those that
+# tests/mutants.txt explains to be equivalent. Leaks and races are found by the sanitizers. With -d a run that was
+# stopped goes on, and one with a greater -n adds to it: a mutant is tried once, and again when its source has changed
+# or a list names it. So after a list of survivors the same run gives the new share at once; with --tests only their
+# kills are saved. Needs python3, GCC's -fsanitize-coverage=trace-pc, GNU ld, objdump and objcopy.
 set -eu
 unset CDPATH
 root=$(cd "$(dirname "$0")/.." && pwd)
 usage() {
-    sed -n '2,15s/^# \{0,1\}//p' "$0"
+    sed -n '2,14s/^# \{0,1\}//p' "$0"
     exit 2
 }
 fail() {

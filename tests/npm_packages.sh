@@ -1,13 +1,13 @@
 # shellcheck shell=sh disable=SC2034 # `why` is read by who calls
-# What tests take from npm, for scripts that read this file with `.`.
+# Installs npm packages of tests, for scripts that read this file with `.`.
 
-# Install what package.json and package-lock.json of FROM name below FOLDER, with the versions and checksums of the
-# latter; nothing is done where it is there. On failure `why` says in a few words what is missing, the log goes to
-# stdout as TAP's comments, and the status is 1.
+# Install the packages of FROM's package.json and package-lock.json below FOLDER, with the versions and checksums of the
+# latter, unless it is installed. On failure `why` names the missing part in a few words, the log goes to stdout as
+# TAP's comments, and the status is 1.
 #
 #   npm_packages FROM FOLDER PACKAGE
 #
-# PACKAGE is one of them, by which a finished installation is known.
+# PACKAGE is one of them and identifies a finished installation.
 npm_packages() {
     why=
     if cmp -s "$1/package-lock.json" "$2/package-lock.json" && [ -d "$2/node_modules/$3" ]; then

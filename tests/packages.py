@@ -1,9 +1,9 @@
-"""What the recipes of packages say, compared with what the project is: versions, libraries, exported symbols, and that each
-file which is installed is in one package. Prints TAP. Nothing is built; `./run packages` does that for Debian.
+"""Compares the recipes of packages with the project: versions, libraries, exported symbols, and that each installed
+file is in one package. Prints TAP. Nothing is built; `./run packages` does that for Debian.
 
     tests/packages.py BUILD    a configured build directory
 
-EK_UPDATE_GOLDEN=1 adds new symbols to debian/libevenkeel0.symbols, with the version they came in."""
+EK_UPDATE_GOLDEN=1 adds new symbols to debian/libevenkeel0.symbols, with the version that added them."""
 import fnmatch
 import json
 import os
@@ -50,7 +50,7 @@ ok(len(versions) == 9 and all(has == version for _, has in versions), f"every fi
    *[f"{path} has {has}" for path, has in versions if has != version])
 ok(found(r"^\* .* - (.*)-1$", "packaging/evenkeel.spec") == version, "packaging/evenkeel.spec has a change for it")
 
-# ---- what is needed: one table, and the recipes ----
+# ---- dependencies: one table, and the recipes ----
 
 lines = [line.split("\t") for line in text("packaging/packages.tsv").splitlines() if not line.startswith("#")]
 heads, rows = lines[0], [dict(zip(lines[0], line)) for line in lines[1:]]
@@ -69,7 +69,7 @@ def column(head, *whats):
 
 
 def same(path, has, wanted, besides=()):
-    """`has` is all of `wanted`, and else at most what the packager's own way needs."""
+    """`has` contains all of `wanted`, and otherwise only packages that the packager itself needs."""
     has = set(has)
     ok(wanted <= has <= wanted | set(besides), f"{path} builds with what packages.tsv has",
        *[f"it lacks {x}" for x in sorted(wanted - has)],
@@ -101,7 +101,7 @@ except SyntaxError as error:
     ok(False, "packaging/spack/package.py is Python", error)
 try:
     import yaml
-    # Without its Jinja: what it sets is the version, what it calls are compilers.
+    # Without its Jinja, which sets the version and names compilers.
     plain = re.sub(r"\{\{ (\w+).*?\}\}", r"\1", re.sub(r"^\{%.*\n", "", recipe, flags=re.M))
     loaded = yaml.safe_load(plain)
     ok(loaded["package"]["name"] == "evenkeel" and "cffi" in loaded["requirements"]["run"], "packaging/conda/meta.yaml is YAML")
@@ -118,7 +118,7 @@ installed = set()
 for group in plan.values():
     for file in group.values():
         place, _, rest = file["destination"].partition("/")
-        if place != "{libdir_static}": # Debian's build has the shared library alone
+        if place != "{libdir_static}": # Debian's build has only the shared library
             installed.add(f"{PLACES.get(place, place)}/{rest}")
 installed |= {"usr/lib/x/libevenkeel.so", "usr/lib/x/libevenkeel.so.0", f"usr/lib/x/libevenkeel.so.{version}"}
 
@@ -147,7 +147,7 @@ if shutil.which("rpmspec"):
     read = subprocess.run(command, capture_output=True, text=True, check=False)
     ok(read.returncode == 0 and not read.stderr, "rpmspec reads the spec", read.stderr)
     sections = re.split(r"^%(files|changelog)\b.*\n", read.stdout, flags=re.M)
-    rpm = []  # a package's patterns, and what it leaves out
+    rpm = []  # a package's patterns, and its exclusions
     for head, body in zip(sections[1::2], sections[2::2]):
         if head == "files":
             rpm.append(([line.lstrip("/") for line in body.splitlines() if line.startswith("/")],

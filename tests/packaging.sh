@@ -1,6 +1,6 @@
 #!/bin/sh
-# What surrounds a release: the version is the same everywhere, the action and the hook for the linter do what they say, and
-# ./run names the packages that it needs where it cannot install them. Prints TAP.
+# Tests packaging: the version is the same everywhere, the action and the hook for the linter work as documented, and
+# ./run names the required packages where it cannot install them. Prints TAP.
 #
 #   tests/packaging.sh EVENKEEL
 set -u

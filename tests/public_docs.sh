@@ -1,14 +1,14 @@
 #!/bin/sh
-# What the comments of the public headers lack: prints a line for each public function whose comment does not say what it
-# has to (CONTRIBUTING.md, "Rules"), nothing where all are complete.
+# Checks the comments of the public headers: prints a line for each public function with an incomplete comment
+# (CONTRIBUTING.md, "Rules"), and nothing where all are complete.
 #
 #   tests/public_docs.sh include/evenkeel/*.h
 #
-# Each function has a comment of its own that ends on the line above it. There
+# Each function has its own comment that ends on the line above it. There
 #   - a function that returns ek_status names its errors: @return, or EK_ERR_...;
 #   - a function that returns ek_status states its cost: O(...), or "Cost: ..." where that is another function's;
 #   - a parameter that points at numbers, or that a count follows (`ek_peak *peaks, int n_peaks`), has a @param with its
-#     shape in brackets, or "out:" where it is one value; `T out[SIZE]` in the declaration says it as well.
+#     shape in brackets, or "out:" where it is one value; `T out[SIZE]` in the declaration is enough as well.
 # The comment that a header opens with states the cost of all other functions, "Unless stated otherwise ... O(1)", and
 # whether they may be called from several threads.
 export LC_ALL=C

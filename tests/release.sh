@@ -1,6 +1,6 @@
 #!/bin/sh
-# What tools/release.sh refuses, and what it makes, in a clone of a small project: the files that have a version are this
-# project's, `run` says what a case wants. Prints TAP.
+# Tests the refusals and the output of tools/release.sh in a clone of a small project: the files that have a version are
+# this project's, and `run` is replaced as each case needs. Prints TAP.
 set -u
 unset CDPATH
 root=$(cd "$(dirname "$0")/.." && pwd)

@@ -1,7 +1,7 @@
 #!/bin/sh
-# The rules that the sources keep among themselves: every header compiles alone (the public ones as C++ too), evenkeel.h
-# has them all, folders include only what the table in docs/architecture.md allows, and each public function has a comment
-# that says what it has to. Prints TAP.
+# Checks rules of the sources: every header compiles by itself (the public ones as C++ too), evenkeel.h has them all,
+# folders include only those that the table in docs/architecture.md allows, and each public function has a complete
+# comment. Prints TAP.
 #
 #   tests/sources.sh
 set -u
@@ -20,7 +20,7 @@ check() { # NAME WRONG
     fi
 }
 
-# One compilation for all of them would hide what one header brings for another.
+# One compilation for all of them would hide a header's missing includes.
 alone() { # COMPILER... -- HEADER...: those that do not compile
     compiler=
     while [ "$1" != -- ]; do
@@ -46,7 +46,7 @@ public=$(cd include && echo evenkeel/*.h)
     check 'headers of src compile alone' "$(cd src && alone ${CC:-cc} -std=c11 -D_GNU_SOURCE -I../include -I. -x c -- $(find . -name '*.h' | sed 's#^\./##' | sort))"
 }
 # One unit with all of them, in both orders: no name may mean two things, and none may lean on one before it.
-together() { # COMPILER...: what is wrong when headers are included together
+together() { # COMPILER...: the errors when headers are included together
     # shellcheck disable=SC2086 # words
     for order in sort 'sort -r'; do
         { find src -name '*.h' | sed 's#^src/##'; printf '%s\n' $public; } | $order |
@@ -74,7 +74,7 @@ check 'cli includes public headers and its own only' \
         done
     done)"
 
-# FOLDER: "base report(report_internal.h)" as the table says it.
+# FOLDER: "base report(report_internal.h)" as in the table.
 allowed() {
     sed -n "s#^| \`src/$1/\` |.*| \\([^|]*\\) |\$#\\1#p" docs/architecture.md
 }
@@ -102,7 +102,7 @@ check 'steps of a job and a device are predicted in src/cost alone' \
         grep -nE '\b(ek_simulate|ek__?order_step_time|ek_quick_[a-z_]*)\(' "$file" | sed "s#^#$file:#"
     done)"
 
-# The library runs in processes that have set a locale: what depends on it is called through base/c_locale.h.
+# The library runs in processes that have set a locale: functions that depend on it are called through base/c_locale.h.
 check 'src calls no function of libc that depends on the locale' \
     "$(grep -rnE '(^|[^_[:alnum:]])(alphasort[,)]|(strto(d|f|ld)|atof|v(s|sn|f)printf|strn?casecmp|strcoll|to(lower|upper)|is(alpha|alnum|space|upper|lower|print|punct|graph|cntrl))\([^)])' \
         src --include='*.[ch]' | grep -v '^src/base/c_locale\.')"
@@ -115,8 +115,8 @@ check 'src prints no real number with a function of libc' \
             if (call ~ /%[-+ #0-9.*]*l?[fgeEG]/) print FILENAME ":" line
             call = ""
         }' {} +)"
-# What a program around the library would notice: one way of starting threads, which knows how many there may be, one of
-# calling LAPACK, which prints when memory is out, and one kind of flag that ends work.
+# Rules for effects that a program using the library would notice: one function starts threads, since it knows their
+# limit; one calls LAPACK, which prints when memory is out; and one kind of flag ends work.
 check 'threads are started and counted, and LAPACK is called, in src/base alone' \
     "$(grep -rnE '\b(pthread_create|LAPACKE_[a-z_]+)\(|_SC_NPROCESSORS' src --include='*.c' | grep -v '^src/base/')"
 check 'LAPACK gets its work space from the caller, so that it has nothing to print' \
@@ -132,7 +132,7 @@ check 'no number is a long double, and loops with vector code have a table of wa
         grep -q EK__VECTORS_NONE "$file" || echo "$file has no way with EK__VECTORS_NONE"
     done)"
 
-# Functions state their contracts and assert them: in these folders at least so many times in a thousand lines.
+# Functions state their contracts and assert them: in these folders at least this often in a thousand lines.
 asserting='balance simulate memory model index'
 least_asserts=15
 check "folders of src that assert their contracts do so $least_asserts times in 1000 lines" \
@@ -142,7 +142,7 @@ check "folders of src that assert their contracts do so $least_asserts times in 
         [ $((1000 * asserts)) -ge $((least_asserts * lines)) ] ||
             echo "src/$folder has $asserts in $lines lines, $((1000 * asserts / (lines > 0 ? lines : 1))) in 1000"
     done)"
-# What builds are released without, others run with.
+# Release builds omit this, other builds run with it.
 check 'release builds are without assertions, others with them' \
     "$(grep -q "b_ndebug=if-release" meson.build || echo 'meson.build does not say b_ndebug=if-release')"
 # A target without inputs replays nothing, one without a reader has no words and no coverage.

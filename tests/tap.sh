@@ -2,7 +2,7 @@
 # Runs a cmocka test and prints its TAP with skipped cases as TAP has them. cmocka 1.1 prints 'not ok N # SKIP name',
 # which a reader of TAP counts as a failure, and no reason; skip_because of unit/skip.h prints the reason on the line
 # before, '# skipped: reason'. Both become 'ok N - name # SKIP reason'. The exit status is the test's. A test built for
-# another machine is started by what Meson says can (MESON_EXE_WRAPPER).
+# another machine is started by Meson's wrapper (MESON_EXE_WRAPPER).
 #
 #   tests/tap.sh TEST [ARGUMENT...]
 set -u

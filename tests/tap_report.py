@@ -1,11 +1,11 @@
-"""What tests in Python print: TAP, a claim a line with what speaks against it below."""
+"""Prints the results of tests in Python as TAP, one claim a line with its problems below."""
 import sys
 
 count = bad = 0
 
 
 def report(claim, problems):
-    """A claim holds where there are no problems, of which the first are shown."""
+    """A claim is true without problems; the first problems are printed."""
     global count, bad
     count += 1
     problems = list(problems)

@@ -1,6 +1,6 @@
-# Counts the single cases in Meson's testlog.txt, shows those that failed, says why others were skipped, one line a
-# reason, and ends with 'N passed, M failed, K skipped'. An executable that ends badly without saying which case failed
-# counts as one failure. Exit status 1 on any failure, and when nothing ran.
+# Counts the single cases in Meson's testlog.txt, shows the failed ones and the reasons of the skipped ones, one line a
+# reason, and ends with 'N passed, M failed, K skipped'. An executable that fails without naming a failed case counts as
+# one failure. Exit status 1 on any failure, and when nothing ran.
 
 function flush_test(    i, said) {
     if (test == "")
@@ -40,7 +40,7 @@ function skip_case(name, reason) {
     last_test[reason] = test
 }
 
-# Everything behind '# SKIP ', in any case; "" where that is not there.
+# Everything after '# SKIP ', in any case; "" where that is not there.
 function reason_of(line) {
     return match(line, /# *[Ss][Kk][Ii][Pp][^ ]* */) ? substr(line, RSTART + RLENGTH) : ""
 }

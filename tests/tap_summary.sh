@@ -1,5 +1,5 @@
 #!/bin/sh
-# Checks what tap.sh and tap_summary.awk, with which `./run test` ends, make of skipped cases. Prints TAP.
+# Checks how tap.sh and tap_summary.awk, the summary of `./run test`, treat skipped cases. Prints TAP.
 #
 #   tests/tap_summary.sh
 set -u

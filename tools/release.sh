@@ -1,7 +1,7 @@
 #!/bin/sh
-# Makes the archive of a release from what is committed, after checking what a release must have: a clean work tree, the
-# version in every file that has one, its section of the list of changes with a date, tests that pass. Changes nothing in
-# the work tree but build-release/ and output/release/, and pushes nothing: it prints the steps that remain.
+# Makes the archive of a release from the committed files, after checking the conditions of a release: a clean work
+# tree, the version in every file that has one, its section of the list of changes with a date, tests that pass. Changes
+# nothing in the work tree but build-release/ and output/release/, and pushes nothing: it prints the steps that remain.
 #
 #   tools/release.sh VERSION       as 0.2.0
 #   tools/release.sh --versions    every file that has the version, with the one that it has
@@ -69,7 +69,7 @@ echo "release: testing $version"
 tail -n 1 "$out/test.log"
 [ -z "$(git status --porcelain)" ] || refuse "the tests left changes in the work tree; 'git status' shows them"
 
-# What is committed, unpacked and built once more from the archive alone.
+# The committed files, unpacked and built again from only the archive.
 echo 'release: making and building the archive'
 rm -rf build-release
 { meson setup build-release --buildtype=release && meson dist -C build-release --formats xztar; } >"$out/dist.log" 2>&1 </dev/null ||
@@ -79,7 +79,7 @@ mv "build-release/meson-dist/$archive" "$out/"
 (cd "$out" && sha256sum "$archive" >SHA256SUMS)
 sum=$(cut -d ' ' -f 1 "$out/SHA256SUMS")
 
-# As long as the soname is the same, what was built against the version before must run.
+# As long as the soname is the same, programs built against the previous version must run.
 soname() { sed -n "s/.*soversion: '\([0-9]*\)'.*/\1/p" | sed 1q; }
 before=$(git describe --tags --abbrev=0 --match 'v[0-9]*' 2>/dev/null || :)
 if [ -n "$before" ] && [ "$(git show "$before:src/meson.build" | soname)" = "$(soname <src/meson.build)" ]; then

@@ -1,6 +1,6 @@
 /* Clocks and machines of a rehearsal. Processes of one machine share its clock; between machines the difference is
- * measured as network time protocols do: the answer to a question lies between asking and hearing, and the quickest of
- * many questions is the surest. */
+ * measured as in network time protocols: a reply's time lies between sending the request and receiving the reply, and
+ * the fastest of many round trips has the smallest error. */
 #define _GNU_SOURCE /* sched_getaffinity() */
 #include "mpi/rehearse_mpi.h"
 

@@ -1,5 +1,5 @@
-/* What a block computes with: nothing but time (sleep), a processor's time (spin), or matrix products, as many as took
- * the block's time when all processes multiplied at once. Between slices of it the process looks after its messages. */
+/* Fills the time of a block: by waiting (sleep), by using a processor (spin), or with matrix products, as many as took
+ * the block's time when all processes multiplied at once. Between slices the process handles its messages. */
 #include "mpi/rehearse_mpi.h"
 
 #include <math.h>

@@ -1,6 +1,6 @@
-/* Links timed between the processes of a launcher: messages and collectives from 1 KB on, each size four times the one
- * before, within a machine and across all. A time is the slowest process's, the median of the repetitions; large
- * messages are repeated less often. What a collective's bytes are is what ek_link_time says. */
+/* Times the links between the processes of a launcher: messages and collectives from 1 KB on, each size four times the
+ * one before, within a machine and across all. A time is the slowest process's, the median of the repetitions; large
+ * messages are repeated less often. ek_link_time defines the bytes of a collective. */
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
@@ -125,7 +125,7 @@ int mpi_rehearse_time_links(const cli_rehearse *how, ek_link_time **time, int *n
         one.index = machine.index;
         one.size = one.per_node = machine.n_processes;
         all.per_node = most;
-        /* That of process 0 alone, while the others wait. */
+        /* Only process 0's, while the others wait. */
         if (machine.with_first && one.size > 1)
             *n = time_group(&one, &b, times);
         MPI_Barrier(MPI_COMM_WORLD);

@@ -1,5 +1,5 @@
-/* Messages of a rehearsal: buffers that are used again, and an end in good order where sends wait for receives that
- * will not come. Every process tells the receivers what it has on its way, and they receive it. */
+/* Messages of a rehearsal: reuses buffers, and ends in order when sends wait for receives that will not come. Every
+ * process sends the receivers a list of its pending messages, and they receive these. */
 #include "mpi/rehearse_messages.h"
 
 #include <stdlib.h>
@@ -98,7 +98,7 @@ void mpi_messages_add_receives(mpi_messages *messages, const mpi_waiting_receive
     messages->n_receives += n;
 }
 
-/* Receive what another process has on its way, by the receive that is posted for it or by a new one. */
+/* Receive the pending message of another process, by the receive that is posted for it or by a new one. */
 static bool receive_one(mpi_messages *m, MPI_Comm comm, int from, int tag, int bytes, MPI_Request *request,
                         void **buffer)
 {
@@ -114,7 +114,7 @@ static bool receive_one(mpi_messages *m, MPI_Comm comm, int from, int tag, int b
     return *buffer != NULL;
 }
 
-/* @param count  [2 n] what is sent to each, what comes from each */
+/* @param count [2 n] messages sent to each, messages received from each */
 static bool exchange(mpi_messages *m, MPI_Comm comm, int bytes, int *count)
 {
     int n = m->n_processes, total = 0, *mine = count, *theirs = count + n;

@@ -1,4 +1,4 @@
-/* cli/mpi/rehearse_messages.h - buffers of messages, sends on their way, and how both end when nobody receives them. */
+/* cli/mpi/rehearse_messages.h - buffers of messages, pending sends, and their release when no process receives them. */
 #ifndef EK_CLI_MPI_REHEARSE_MESSAGES_H
 #define EK_CLI_MPI_REHEARSE_MESSAGES_H
 
@@ -30,13 +30,13 @@ typedef struct mpi_messages {
 /** A buffer; NULL when memory is out. */
 void *mpi_messages_buffer(mpi_messages *messages);
 void mpi_messages_give_back(mpi_messages *messages, void *buffer);
-/** Send without waiting; the buffer is given back once it is sent. @return false: memory is out */
+/** Send without waiting; the buffer is released once it is sent. @return false: memory is out */
 bool mpi_messages_send(mpi_messages *messages, void *content, int bytes, int to, int tag, MPI_Comm comm);
-/** Give back what is sent. */
+/** Release completed sends. */
 void mpi_messages_test(mpi_messages *messages);
 
-/** What is on its way when all end: sends of others, and receives that were posted. Then all processes together see to
- * it that each send is received and every other receive is taken back. */
+/** Handles pending messages at the end: sends of others, and posted receives. All processes together ensure that each
+ * send is received and every other receive is cancelled. */
 void mpi_messages_begin_drain(mpi_messages *messages, int n_processes);
 void mpi_messages_adopt(mpi_messages *messages, MPI_Request request, void *content, int to, int tag);
 void mpi_messages_add_receives(mpi_messages *messages, const mpi_waiting_receive *receive, int n);

@@ -1,5 +1,4 @@
-/* cli/mpi/rehearse_mpi.h - what the parts of a rehearsal over MPI share: communicators, clocks, computing, the
- * watchdog. */
+/* cli/mpi/rehearse_mpi.h - shared parts of a rehearsal over MPI: communicators, clocks, computing, the watchdog. */
 #ifndef EK_CLI_MPI_REHEARSE_MPI_H
 #define EK_CLI_MPI_REHEARSE_MPI_H
 
@@ -7,22 +6,20 @@
 
 #include "rehearse.h"
 
-/** Seconds of this machine's clock, the one that sleeping goes by. */
+/** Seconds of this machine's clock, which sleeping uses. */
 double mpi_now(void);
 /** Sleep until then. */
 void mpi_sleep_until(double then);
 
 /* ---- clocks ---- */
 
-/** What this process's clock is ahead of that of process 0, and how far that may be off; 0 and 0 on one machine. Of all
- *  processes together. */
+/** The lead of this process's clock over that of process 0, and its error bound; 0 and 0 on one machine. Collective. */
 typedef struct mpi_clock {
     double ahead, error;
 } mpi_clock;
 mpi_clock mpi_clock_compare(MPI_Comm comm, bool same_machine);
 
-/** Is this process on the machine of process 0; the number of processes of this machine, and its cores. Of all
- * together. */
+/** Is this process on the machine of process 0; the number of processes of this machine, and its cores. Collective. */
 typedef struct mpi_machine {
     bool with_first;
     int n_processes, index, cores; /**< index: of this process among them */
@@ -43,7 +40,7 @@ typedef struct mpi_work {
     double products;              /**< still to be multiplied */
 } mpi_work;
 
-/** Measure what a product takes while all processes multiply. Of all together. @return false: memory is out */
+/** Measure the time of a product while all processes multiply. Collective. @return false: memory is out */
 bool mpi_work_prepare(mpi_work *work, ek_rehearse_compute how, MPI_Comm comm);
 void mpi_work_begin(mpi_work *work, double start, double seconds);
 /** Compute for some 50 us at most; sleeping does nothing here. */
@@ -55,17 +52,18 @@ void mpi_work_clear(mpi_work *work);
 
 typedef struct mpi_watch mpi_watch;
 
-/** Messages of the watchdog go over a communicator of its own. @return NULL: memory is out */
+/** Messages of the watchdog use a separate communicator. @return NULL: memory is out */
 mpi_watch *mpi_watch_new(const ek_rehearsal *rehearsal, double seconds, MPI_Comm comm);
 void mpi_watch_free(mpi_watch *watch);
 /** A stage of this process moved (EK_WAIT_NOT) or waits, since then. */
 void mpi_watch_tell(mpi_watch *watch, const ek_rehearse_wait *wait, double since);
-/** Send what is due, read what came. Process 0 says who waits for whom once nothing can move. @return whether to end */
+/** Send due messages and read those that arrived. Process 0 reports which stage waits for which once none can proceed.
+ * @return whether to end */
 bool mpi_watch_look(mpi_watch *watch);
 /** All are waited for at the end of a step since then: process 0 gives up where that is longer than all blocks one
  * after another could take. O(blocks). */
 void mpi_watch_meet(mpi_watch *watch, double since);
-/** Have all end, for `text` that process 0 then says. */
+/** Have all processes end; process 0 then prints `text`. */
 void mpi_watch_stop(mpi_watch *watch, const char *text);
 
 #endif

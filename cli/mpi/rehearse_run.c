@@ -1,9 +1,9 @@
-/* The runner of a rehearsal: a process goes through the blocks of its stages in their order, as a state machine that
- * never blocks, so that it can always say what it waits for. A blocking send is a synchronous one that is tested until
- * the receiver has come to its receive: the stage does nothing else meanwhile, the process does.
+/* The runner of a rehearsal: a process runs the blocks of its stages in their order, as a state machine that never
+ * blocks, so that it can always report the message that it waits for. A blocking send is a synchronous one that is
+ * tested until the receiver has come to its receive: the stage does nothing else meanwhile, the process does.
  *
- * What is sent is filled, and what came is checked, while the block computes: a deadline counts from the block's begin,
- * so neither makes it longer. */
+ * Messages are filled before sending, and checked after receiving, while the block computes: a deadline counts from the
+ * block's begin, so neither makes it longer. */
 #include "mpi/rehearse_mpi.h"
 
 #include <limits.h>
@@ -29,13 +29,13 @@ typedef struct posted {
 typedef struct stage {
     int number;
     size_t block;          /* it is at */
-    ek_rehearse_reason at; /* what it does next of it: receive, own (and compute), send */
+    ek_rehearse_reason at; /* its next part: receive, own (and compute), send */
     bool entered;          /* it has begun to wait there */
     bool computing;
     size_t next_post; /* block from which on receives are not posted */
     posted posted[AHEAD];
     int n_posted;
-    void *content; /* what it will send */
+    void *content; /* the message to send */
     MPI_Request sending;
     mpi_work work;
 } stage;
@@ -69,7 +69,7 @@ static bool post(run *x, stage *s, size_t block)
     return true;
 }
 
-/* Post what comes next: ahead, or with blocking sends what the block at hand needs. */
+/* Post the next receives: ahead, or with blocking sends those of the current block. */
 static bool post_ahead(run *x, stage *s)
 {
     size_t end = x->r->first[s->number + 1];
@@ -253,7 +253,7 @@ static bool advance(run *x, stage *s)
 
 /* ---- a step ---- */
 
-/* Nothing could be done: compute a little, or sleep until there may be something. */
+/* No work is ready: compute a little, or sleep until there may be some. */
 static void pass_time(run *x)
 {
     double until = mpi_now() + 4 * x->pause;
@@ -331,7 +331,7 @@ static bool run_step(run *x)
     }
 }
 
-/* What was sent and not received when all ended is received, so that MPI can end. */
+/* Messages that were sent and not received at the end are received here, so that MPI can end. */
 static void drain(run *x)
 {
     mpi_waiting_receive waiting[AHEAD];

@@ -1,5 +1,5 @@
-/* What all processes of a rehearsal must have alike: the version of the program, and the rehearsal, which process 0
- * alone reads from files and sends to the others. So no other machine needs the files. */
+/* Shares the program's version and the rehearsal between all processes. Only process 0 reads the rehearsal from files
+ * and sends it to the others, so no other machine needs the files. */
 #include <limits.h>
 #include <stdlib.h>
 #include <string.h>
@@ -106,7 +106,7 @@ int mpi_rehearse_share(int code, ek_rehearsal *rehearsal)
     MPI_Allreduce(MPI_IN_PLACE, &fine, 1, MPI_INT, MPI_MIN, MPI_COMM_WORLD);
     if (!fine)
         return EXIT_WRONG;
-    if (head.n_blocks == 0) /* there is nothing but the code to share */
+    if (head.n_blocks == 0) /* only the code is shared */
         return EXIT_DONE;
     send_all(rehearsal->first, (size_t)head.n_stages + 1, sizeof *head.first);
     send_all(rehearsal->block, head.n_blocks, sizeof *head.block);

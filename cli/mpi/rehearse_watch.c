@@ -1,6 +1,6 @@
-/* The watchdog of a rehearsal. Each process looks between its messages whether one of its stages waits for long, and
- * then tells process 0 what for. Process 0 looks for a cycle among the waits that it knows, which proves a deadlock
- * whenever each was seen; else, for a stage that all wait for and that says nothing. Then it tells all to end. */
+/* The watchdog of a rehearsal. Between its messages, each process checks whether one of its stages has waited for long,
+ * and then reports the wait to process 0. Process 0 searches for a cycle among the reported waits, which proves a
+ * deadlock whenever each was seen; else, for a silent stage that all wait for. Then it sends all the order to end. */
 #include "mpi/rehearse_mpi.h"
 
 #include <stdlib.h>
@@ -19,9 +19,9 @@ struct mpi_watch {
     ek_rehearse_wait *own;   /* [n_stages] waits of stages of this process */
     double *since;           /* [n_stages] */
     bool *told;              /* [n_stages] */
-    ek_rehearse_wait *known; /* [n_stages], in process 0: as told */
+    ek_rehearse_wait *known; /* [n_stages], in process 0: as reported */
     ek_rehearse_wait *cycle; /* [n_stages] */
-    double first_told;       /* when process 0 first heard of the waits there are; 0: of none */
+    double first_told;       /* when process 0 first received the current waits; 0: none */
     double last_move;        /* of process 0's own stages */
     bool ends;
 };
@@ -82,7 +82,7 @@ void mpi_watch_stop(mpi_watch *watch, const char *text)
 {
     if (watch->ends)
         return;
-    if (watch->index != 0) { /* process 0 is the one that speaks; it answers with the end */
+    if (watch->index != 0) { /* process 0 prints the message; it replies with the end */
         MPI_Send(text, (int)strlen(text) + 1, MPI_CHAR, 0, TAG_END, watch->comm);
         return;
     }
@@ -92,7 +92,7 @@ void mpi_watch_stop(mpi_watch *watch, const char *text)
     watch->ends = true;
 }
 
-/* Who waits for whom, and where. */
+/* The waiting stages, the stages that they wait for, and the blocks. */
 static void say_cycle(mpi_watch *w, int n)
 {
     char text[TEXT_SIZE];
@@ -101,7 +101,8 @@ static void say_cycle(mpi_watch *w, int n)
     mpi_watch_stop(w, text);
 }
 
-/* End all without their help: one of them may never answer. The launcher drops what it has not passed on by then. */
+/* End all processes without their help: one of them may never answer. The launcher drops output that it has not
+ * forwarded by then. */
 static void give_up(const char *text)
 {
     static const double to_pass_on = 0.3;
@@ -111,7 +112,7 @@ static void give_up(const char *text)
     MPI_Abort(MPI_COMM_WORLD, EXIT_NO);
 }
 
-/* All waits that are known lead to a stage that does not say what it waits for, and computes for no such time. */
+/* All known waits lead to a stage that reports no wait itself, and has no block that computes for so long. */
 static void say_silent(mpi_watch *w, int waiting)
 {
     char text[TEXT_SIZE], one[320];

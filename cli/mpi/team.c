@@ -1,5 +1,5 @@
-/* The processes of an MPI job as a team: messages are copied, sent without waiting and looked for by probing. A process
- * that no launcher started does not begin MPI at all, and runs as `evenkeel` does. */
+/* The processes of an MPI job as a team: messages are copied, sent without waiting and found by probing. A process that
+ * no launcher started does not initialise MPI, and runs like `evenkeel`. */
 #include <mpi.h>
 
 #include <fcntl.h>
@@ -30,7 +30,7 @@ static state own;
 static ek_team team;
 static bool is_begun;
 
-/* Has a launcher started this process? Each tells its processes their number by a variable of its own. */
+/* Has a launcher started this process? Each launcher passes its processes their number in a different variable. */
 static bool is_launched(void)
 {
     static const char *const names[] = {"OMPI_COMM_WORLD_RANK", "PMI_RANK", "PMIX_RANK", "PMI_ID",
@@ -130,7 +130,7 @@ static void give_up(void *user, int process)
 
 /* ---- begin and end ---- */
 
-/* Where one of the processes does not come up, the others would wait for ever. */
+/* Where one of the processes does not start, the others would wait for ever. */
 static void say_that_begin_failed(int signal)
 {
     (void)signal;
@@ -152,7 +152,7 @@ static void begin_mpi(void)
     signal(SIGALRM, SIG_DFL);
 }
 
-/* Sentences that all would say are said once. */
+/* Messages that all processes would print are printed once. */
 static void be_silent(void)
 {
     int none = open("/dev/null", O_WRONLY);
@@ -197,10 +197,10 @@ const ek_team *cli_team(void)
 /* Messages of the end: a process has nothing more to do; all may leave; process 0 ends, and not all leave with it. */
 enum { DONE_HERE = 900, ALL_LEAVE, LEAVE_ALONE };
 
-/* Leave when all do; what nobody has received by then is received, since a long message is not sent before that.
- * Process 0 comes last, for it writes what there is to say: who has not said that it is done some time after has
- * stopped or died. The others wait for the word of process 0, so long that it has surely ended when they go without. No
- * barrier: one that loses a process on the way lets some through and holds others.
+/* Leave when all processes do. Messages that are still pending are received, since a long message is not sent before
+ * that. Process 0 leaves last, since it prints the messages: a process that has not reported its end some time later
+ * has stopped or died. The others wait for process 0's message, with a time limit so long that process 0 has ended when
+ * it passes. Not a barrier: a barrier that loses a process can release some processes and block others.
  * @return whether all came */
 static bool leave_together(state *s)
 {
@@ -234,7 +234,7 @@ static void end_without_others(int signal)
     _exit(end_code);
 }
 
-/* All is said and written: who died since all agreed to leave keeps nobody here. */
+/* All output is written: a process that died since all agreed to leave must not block the others. */
 static void end_mpi(int code)
 {
     enum { LONGEST_END_S = 30 };
@@ -249,7 +249,7 @@ static void abort_all(int code)
 {
     for (int i = 1; i < team.size; i++)
         send_message(&own, i, LEAVE_ALONE, NULL, 0, NULL);
-    /* The launcher drops what it has not passed on by then. */
+    /* The launcher drops output that it has not forwarded by then. */
     nanosleep(&(struct timespec){0, 300000000}, NULL);
     MPI_Abort(MPI_COMM_WORLD, code);
 }
@@ -259,10 +259,10 @@ int cli_team_end(int code)
     if (!is_begun)
         return code;
     fflush(NULL);
-    /* Who failed before the others began together tells them, or they would wait for it. */
+    /* A process that failed before the common start notifies the others, which would wait for it otherwise. */
     if (code == EXIT_WRONG && cli_team() && !own.is_used && cli_last_error()->status)
         ek_team_decline(&team, cli_last_error());
-    /* The end of MPI waits for all; a process that is lost never comes. */
+    /* MPI_Finalize waits for all; a lost process never arrives. */
     if (team.index == 0 && (own.any_lost || !leave_together(&own)))
         abort_all(code);
     if (team.index > 0 && !leave_together(&own)) {

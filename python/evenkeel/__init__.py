@@ -1,7 +1,7 @@
 """Evenkeel plans, predicts and diagnoses the training of large models.
 
-Results are what the command `evenkeel` computes; `.json()` of a result is the command's JSON. Times are in the unit of
-the layers' times (ms where a device models them), memory is in MB of 2^20 bytes unless a name says bytes.
+Results are those of the command `evenkeel`; `.json()` of a result is the command's JSON. Times are in the unit of the
+layers' times (ms where a device models them), memory is in MB of 2^20 bytes unless a name says bytes.
 """
 from evenkeel._balance import Balance, balance
 from evenkeel._base import Error, EvenkeelWarning, InputError, Progress, Result, Stopped, SystemFailure, text_of
@@ -22,5 +22,5 @@ __all__ = ["Balance", "Calibration", "Case", "Error", "Estimate", "EvenkeelWarni
 
 __version__ = text_of(_lib.ek_version())
 
-for _name in __all__:  # what help() and a traceback call them
+for _name in __all__:  # their names in help() and in tracebacks
     globals()[_name].__module__ = __name__

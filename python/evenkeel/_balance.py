@@ -1,4 +1,4 @@
-"""The best plan of a pipeline."""
+"""Finds the best plan of a pipeline."""
 from __future__ import annotations
 
 import math as _math
@@ -16,7 +16,7 @@ _DEFAULT_STAGES = 4
 
 
 class _Search:
-    """What is searched, and the answer."""
+    """The search problem, and the answer."""
 
     def __init__(self, layers: Layers, n_stages: int, n_micro_batches: int, less_memory: Optional[bool], options: Any,
                  lists: Lists) -> None:
@@ -177,14 +177,15 @@ def balance(layers: Union[Layers, Path], n_stages: Optional[int] = None, n_micro
             forbidden: Sequence[str] = (), min_layers: int = 1, time_limit: Optional[float] = None,
             gap: Optional[float] = None, n_threads: int = 0, seed: int = 1,
             progress: ProgressFunction = None) -> Balance:
-    """The plan with the shortest simulated step whose peaks keep the limit (MB). layers: Layers, or a layer or init file.
+    """The plan with the shortest simulated step among those with peaks within the limit (MB). layers: Layers, or a
+    layer or init file.
 
-    n_stages, n_micro_batches, n_chunks (of a stage), less_memory, memory_limit_mb: what is not given is an init file's,
-    else 4, 4, the least of the schedule, false and 56000. schedule: a name. schedule and n_chunks may also be lists, or
-    "auto", to try each and take the best; Balance.ranking has the others. p2p_*, stage_*, micro_batch_cost,
-    activation_limit, progress: as for simulate(). fixed_layers: {stage: layers}. forbidden: kinds of recomputation that
-    a plan may not use. min_layers: of a chunk. time_limit: seconds. gap: the share of the step that the proof may
-    leave. n_threads: 0, all cores; the answer does not depend on it.
+    n_stages, n_micro_batches, n_chunks (of a stage), less_memory, memory_limit_mb: values that are not given come from
+    an init file, else they are 4, 4, the least of the schedule, false and 56000. schedule: a name. schedule and
+    n_chunks may also be lists, or "auto": each is tried and the best is taken; Balance.ranking has the others. p2p_*,
+    stage_*, micro_batch_cost, activation_limit, progress: as for simulate(). fixed_layers: {stage: layers}. forbidden:
+    kinds of recomputation that a plan may not use. min_layers: of a chunk. time_limit: seconds. gap: the share of the
+    step that the proof may leave. n_threads: 0, all cores; the answer does not depend on it.
 
     >>> balance("examples/moe_mtp_layers.json", 4, 8, schedule="1f1b").feasible
     True

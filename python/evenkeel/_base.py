@@ -1,4 +1,4 @@
-"""What every module of the package stands on: errors, ownership, results, arrays, calls that can be watched."""
+"""Base of every module of the package: errors, ownership, results, arrays, calls with progress."""
 from __future__ import annotations
 
 import base64 as _base64
@@ -21,11 +21,11 @@ Numbers = Any  # a sequence of numbers: a list, a NumPy array
 
 _MB = 2**20
 _POLL = 0.05  # seconds between two looks at a call
-_PATIENCE = 0.8  # seconds that a call that was stopped is waited for
+_PATIENCE = 0.8  # seconds to wait for a call that was stopped
 
 
 class Error(Exception):
-    """What went wrong, and what to do. `file` (or None), `line` and `column` (from 1; 0: unknown) are the place."""
+    """The error, and how to correct it. `file` (or None), `line` and `column` (from 1; 0: unknown) are the place."""
 
     def __init__(self, message: str, file: Optional[str] = None, line: int = 0, column: int = 0,
                  rule: str = "") -> None:
@@ -122,7 +122,7 @@ def warn(text: str) -> None:
 
 
 class Heard:
-    """Warnings of readers: kept for reports, and said as Python's warnings."""
+    """Warnings of readers: kept for reports, and issued as Python's warnings."""
 
     def __init__(self) -> None:
         self.c = owned("ekpy_warnings *", _lib.ekpy_warnings_clear)
@@ -189,7 +189,7 @@ def view(pointer: Any, shape: Sequence[int], owner: object) -> Array:
     for length in shape:
         count *= length
     numpy = _numpy()
-    # The buffer holds the pointer, the pointer its destructor, and that the owner.
+    # The buffer references the pointer, the pointer its destructor, and that the owner.
     kept = _ffi.gc(pointer, lambda _, owner=owner: None) if count else None
     memory = memoryview(_ffi.buffer(kept, count * _ffi.sizeof(kind)) if count else b"").toreadonly()
     if numpy is not None:
@@ -241,7 +241,7 @@ def pandas() -> Any:
 # ---- calls that take long ----
 
 class Progress(NamedTuple):
-    """How far a call is, as a `progress` function of the caller is told it.
+    """Progress of a call, the argument of the caller's `progress` function.
 
     >>> told = []
     >>> plan = balance("examples/moe_mtp_layers.json", 4, 8, progress=told.append)
@@ -249,7 +249,7 @@ class Progress(NamedTuple):
     True
     """
 
-    what: str  # what it does, as "searching"
+    what: str  # the current work, as "searching"
     share: float  # of the work, 0..1
     seconds: Optional[float] = None  # since the search began
     best: Optional[float] = None  # step of the best answer so far
@@ -262,7 +262,7 @@ ProgressFunction = Optional[Callable[[Progress], object]]
 
 
 class Watch:
-    """Runs a call so that it can be told of and ended."""
+    """Runs a call so that its progress can be reported and it can be ended."""
 
     def __init__(self, progress: ProgressFunction, limit: Optional[float] = None) -> None:
         self._progress, self._limit, self._told = progress, limit, 0
@@ -278,23 +278,23 @@ class Watch:
         self._told = now.told
         seconds = now.seconds if now.seconds == now.seconds else None
         share = now.share
-        if now.left >= 0 and seconds is not None and self._limit:  # no share of the work is known; the time is
+        if now.left >= 0 and seconds is not None and self._limit:  # the share of the work is unknown; the time is known
             share = seconds / self._limit
         self._progress(Progress(text_of(now.what), min(max(share, 0.0), 1.0), seconds,
                                 now.best if now.best < float("inf") else None, now.gap if now.gap < 1 else None,
                                 now.balanced if now.balanced >= 0 else None, now.left if now.left >= 0 else None))
 
     def run(self, call: Callable[[], Any]) -> Any:
-        """call(), on a thread of its own while this one can be interrupted and tells of it.
+        """call(), on a separate thread, while this one can be interrupted and reports progress.
 
-        The calls of the library return to Python only at their end, and Python raises KeyboardInterrupt on its main
-        thread alone.
+        The calls of the library return to Python only at their end, and Python raises KeyboardInterrupt only on its
+        main thread.
         """
         if self._progress is None and _threading.current_thread() is not _threading.main_thread():
             return call()
         answer: "list[Any]" = []
         failure: "list[BaseException]" = []
-        running = _threading.Lock()  # Thread.join() takes a thread for ended where an exception comes into it
+        running = _threading.Lock()  # Thread.join() treats a thread as ended when an exception interrupts it
 
         def work() -> None:
             _lib.ekpy_watch_begin(self.c)
@@ -313,7 +313,7 @@ class Watch:
                 self._tell()
         except BaseException:
             _lib.ekpy_watch_stop(self.c)
-            running.acquire(timeout=_PATIENCE)  # what cannot be stopped ends by itself and is dropped
+            running.acquire(timeout=_PATIENCE)  # a call that cannot be stopped ends by itself and its result is dropped
             raise
         self._tell()
         if failure:
@@ -394,7 +394,7 @@ class Result:
 
         parts = [f"<p><b>{_html.escape(self._title())}</b></p>"]
         picture = self._repr_svg_()
-        if picture:  # an image of its own, so that its names are not those of another one
+        if picture:  # a separate image, so that its names are not those of another one
             data = _base64.b64encode(picture.encode()).decode()
             parts.append(f'<p><img alt="picture" style="max-width:100%" src="data:image/svg+xml;base64,{data}"/></p>')
         if rows:

@@ -1,4 +1,4 @@
-"""Devices fitted to what was measured on them."""
+"""Fits devices to measurements on them."""
 from __future__ import annotations
 
 import os as _os
@@ -23,12 +23,12 @@ def _of_folder(folder: bytes, heard: Heard) -> "list[bytes]":
 
 
 class Calibration(Result):
-    """A device fitted to what was measured on it, made by calibrate()."""
+    """A device fitted to measurements on it, made by calibrate()."""
 
     def __init__(self, sources: Sequence[Path], start: Optional[Path], holdout: float, name: Optional[str],
                  progress: ProgressFunction) -> None:
         err, heard, watch = new_error(), Heard(), Watch(progress)
-        named, found = [], []  # folders come behind what is named, as the command has them
+        named, found = [], []  # folders come after the named files, as in the command
         for source in map(path_of, sources):
             if _os.path.isdir(source):
                 found += _of_folder(source, heard)
@@ -110,12 +110,12 @@ class Calibration(Result):
 
 def calibrate(sources: Union[Path, Sequence[Path]], *, start: Optional[Path] = None, holdout: float = 0.0,
               name: Optional[str] = None, progress: ProgressFunction = None) -> Calibration:
-    """Fit a device to what was measured on it.
+    """Fit a device to measurements on it.
 
     sources: a file or folder, or several of any kind: tables of runs, kernels and rates, logs of link tests, profiles,
-    training logs with their job files. start: device to start from, a name or file; the shipped one that the runs name.
-    holdout: share of the groups of runs, 0 to 0.9, to keep back and judge by. name: of the device. progress: is told a
-    Progress a few times a second.
+    training logs with their job files. start: device to start from, a name or file; by default the shipped one that the
+    runs name. holdout: share of the groups of runs, 0 to 0.9, that are held out of the fit and judge it. name: of the
+    device. progress: called with a Progress a few times a second.
 
     >>> calibrate("examples/calibrate/runs.csv", holdout=0.25).json()["start"]
     'A100-80'

@@ -1,4 +1,4 @@
-# The extension module that cffi makes of the public headers: nothing of it has types for Python.
+# The extension module that cffi makes of the public headers: it has no types for Python.
 from typing import Any
 
 ffi: Any

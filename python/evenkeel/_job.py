@@ -1,4 +1,4 @@
-"""Training jobs: reading them, and predicting their memory and their step."""
+"""Reads training jobs and predicts their memory and their step."""
 from __future__ import annotations
 
 from typing import Any, Optional, Sequence, Union
@@ -106,7 +106,7 @@ class Memory(Result):
         return c
 
     def _output(self, format: str) -> Any:
-        if self._report is None:  # what a verdict hangs on takes several predictions more, and is for reports alone
+        if self._report is None:  # the reasons of a verdict need several further predictions, and only reports use them
             job, n, err = self._job, _ffi.new("int *"), new_error()
             self._assumptions = _ffi.new("ek_memory_assumption[]", _lib.EK_MAX_ASSUMPTIONS)
             check(_lib.ek_memory_assumptions(job._c, self._c, self._assumptions, n, err), err)
@@ -146,7 +146,7 @@ class Memory(Result):
 
 
 def memory(job: Union[Job, Path], **overrides: float) -> Memory:
-    """Predict what every stage of a job holds at its peak. job: a Job or a file; overrides: as for read_job().
+    """Predict the peak memory of every stage of a job. job: a Job or a file; overrides: as for read_job().
 
     >>> memory("examples/llama175b_train.yaml").fullest in range(16)
     True
@@ -188,7 +188,7 @@ class Estimate(Result):
 
     @property
     def parts(self) -> "dict[str, float]":
-        """Seconds of the step by what they go to, of the slowest stage; they add up to the step.
+        """Seconds of the step by kind of work, of the slowest stage; they add up to the step.
 
         >>> found = estimate("examples/llama175b_train.yaml", "910B")
         >>> abs(sum(found.parts.values()) / found.step_seconds - 1) < 1e-9
@@ -211,7 +211,7 @@ class Estimate(Result):
 
 
 def estimate(job: Union[Job, Path], device: Path, *, tokens: float = 0.0, **overrides: float) -> Estimate:
-    """How long a step of a job takes on a device, and whether it fits.
+    """Predict the time of a job's step on a device, and whether it fits.
 
     job: a Job or a file. device: a shipped device's name or a device file. tokens: of a whole training run, for its
     days; 0: none. overrides: as for read_job().

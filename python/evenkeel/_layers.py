@@ -1,4 +1,4 @@
-"""Layers of models: from files, and from numbers."""
+"""Layers of models, from files and from numbers."""
 from __future__ import annotations
 
 from typing import Any, Mapping, Optional, Sequence, Union
@@ -14,7 +14,7 @@ _MOST_NAME = 63
 
 
 class Layers:
-    """What the layers of a model take, read by read_layers() or made by make_layers()."""
+    """Times and memory of the layers of a model, read by read_layers() or made by make_layers()."""
 
     def __init__(self, c: Any, owner: Any, run: Any, pieces: int = 1, train: Any = None) -> None:
         self._c, self._owner, self._run, self._pieces, self._train = c, owner, run, pieces, train
@@ -36,7 +36,7 @@ class Layers:
 
     @property
     def kinds(self) -> "list[str]":
-        """Kinds of recomputation whose memory is known.
+        """Kinds of recomputation with known memory.
 
         >>> read_layers("examples/moe_mtp_layers.json").kinds
         ['none', 'full']
@@ -74,10 +74,10 @@ def read_layers(path: Path, *, name: str = "model_name", head_time: Optional[flo
     """Read a layer file (JSON; its name ends with .json) or an init file (YAML).
 
     name: of the model of an init file. head_time, body_time, tail_time: forward times of the embedding, one body layer,
-    and head with loss, instead of the file's, in any unit. constant_mb: MB that every stage holds besides.
-    recompute_transient: peaks count what recomputing a layer brings back. sapp_compatible: an init file's memory and
-    times as the original tool takes them. n_pieces: sequence pieces of a micro-batch, for the schedule "sequence"; train
-    is then the training file with the model's shapes.
+    and head with loss, instead of the file's, in any unit. constant_mb: further MB on every stage. recompute_transient:
+    peaks include the activations that recomputing a layer restores. sapp_compatible: an init file's memory and times as
+    the original tool takes them. n_pieces: sequence pieces of a micro-batch, for the schedule "sequence"; train is then
+    the training file with the model's shapes.
 
     >>> read_layers("examples/moe_mtp_layers.json").n_layers
     32
@@ -181,15 +181,16 @@ def make_layers(forward_time: Numbers, *, activation_mb: Any, backward_time: Any
                 const_mb: float = 0.0, name: str = "model", recompute_transient: bool = False) -> Layers:
     """A model without a file, from numbers, lists or NumPy arrays.
 
-    Each argument has one value for each body layer in model order, or one for all. n_layers: how many such layers each
-    value stands for (1). Equal neighbours become one kind; a model has at most 16 kinds.
+    Each argument has one value for each body layer in model order, or one for all. n_layers: the number of such layers
+    that each value describes (1). Equal neighbours become one kind; a model has at most 16 kinds.
 
-    forward_time: of one layer and micro-batch, any unit. backward_time: likewise, what is recomputed included; by kind
-    of recomputation ("none", "select", "comm", "both", "full") as a dict of such values; what is missing is 2 x forward
+    forward_time: of one layer and micro-batch, any unit. backward_time: likewise, including recomputation; by kind of
+    recomputation ("none", "select", "comm", "both", "full") as a dict of such values; a missing value is 2 x forward
     and, for a kind, longer by 0.04, 0.125, 0.165 and 0.5 of that. weight_time: the part of it that is the gradient of
     the weights (half). activation_mb: MB of one micro-batch, by kind likewise; only kinds that are given are used.
-    parameter_mb: MB. head, tail: dicts of forward_time, backward_time, weight_time, parameter_mb, activation_mb and name
-    for what comes before and after the body. const_mb: MB on every stage. recompute_transient: as for read_layers().
+    parameter_mb: MB. head, tail: dicts of forward_time, backward_time, weight_time, parameter_mb, activation_mb and
+    name for the layers before and after the body. const_mb: MB on every stage. recompute_transient: as for
+    read_layers().
 
     >>> layers = make_layers(3.0, n_layers=24, activation_mb={"none": 900, "full": 60}, parameter_mb=1200,
     ...                      tail={"forward_time": 1.5, "parameter_mb": 800, "activation_mb": 300})

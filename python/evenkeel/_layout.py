@@ -1,4 +1,4 @@
-"""Layouts: how a job is spread over devices."""
+"""Finds layouts: the distribution of a job over devices."""
 from __future__ import annotations
 
 from typing import Any, Iterator, Mapping, Optional, Sequence, Union
@@ -12,7 +12,7 @@ from evenkeel._plan import Plan, emitted
 from evenkeel._simulate import Simulation, simulate as _simulate
 
 _MOST_GROUPED = 64  # plans; each of them takes some hundred predictions of its step
-_QUICK = 10.0  # seconds: after a longer search nobody waits for rules of thumb
+_QUICK = 10.0  # seconds: users do not wait for rules of thumb after a longer search
 _MOST = 1 << 30
 
 
@@ -67,7 +67,7 @@ class Layout:
 
     @property
     def words(self) -> str:
-        """The layout in words, without what is 1."""
+        """The layout in words, without degrees of 1."""
         text = _ffi.new("char[256]")
         return text_of(_lib.ek_layout_words(_ffi.addressof(self._c.layout), text, 256))
 
@@ -104,7 +104,7 @@ class Layout:
 
     @property
     def settings(self) -> str:
-        """What to paste into the job's file, in its framework's words."""
+        """Settings to paste into the job's file, in its framework's syntax."""
         return text_of(self._c.settings)
 
     @property
@@ -133,7 +133,7 @@ class Layout:
 
     def simulate(self) -> Simulation:
         """The pipeline of the plan with the layers of the job, times in ms; see simulate(). A step has data-parallel
-        communication and an optimizer besides, so it is longer.
+        communication and an optimizer in addition, so it is longer.
 
         >>> best = plan("examples/llama2_13b_2_pp2.yaml", "910B", 16, fix={"vpp": 1}, top=1)[0]
         >>> 0.9 < best.simulate().step_time / (1e3 * best.step_seconds) < 1
@@ -144,8 +144,8 @@ class Layout:
                          schedule=self.schedule, memory_limit_mb=limit if limit > 0 else None)
 
     def file(self) -> str:
-        """The job's file with this layout, everything else of it kept, a str; what `evenkeel plan --write` writes. Of a
-        config.json a launch script of Megatron-LM. The job's file must still be as it was read.
+        """The job's file with this layout and everything else unchanged, a str; as written by `evenkeel plan --write`.
+        For a config.json, a launch script of Megatron-LM. The job's file must still be as it was read.
 
         >>> best = plan("examples/llama2_13b_2_pp2.yaml", "910B", 16, fix={"vpp": 1}, top=1)[0]
         >>> "pipeline_stage: 2" in best.file()
@@ -156,10 +156,10 @@ class Layout:
         return taken_text(lambda text, size, err: _lib.ek_job_write_text(self._owner._file, now, text, size, err))
 
     def to(self, framework: str, *, name: Optional[str] = None) -> str:
-        """Layers and recomputation as settings of any framework, a str; what `evenkeel convert` prints of file().
+        """Layers and recomputation as settings of any framework, a str; as printed by `evenkeel convert` for file().
 
-        name: of the plan, in a comment. Where the framework cannot be told the recomputation, the settings place the
-        layers alone; simulate()[0].to() has the nearest plan that can be told instead.
+        name: of the plan, in a comment. Where the framework has no equivalent of the recomputation, the settings only
+        place the layers; simulate()[0].to() has the nearest plan that it can express.
 
         >>> best = plan("examples/llama2_13b_2_pp2.yaml", "910B", 16, fix={"vpp": 1}, top=1)[0]
         >>> print(best.to("megatron").splitlines()[0])
@@ -180,7 +180,7 @@ class Layouts(Result):
 
     def __init__(self, job: Job, device: Path, options: Any, advice: bool, progress: ProgressFunction) -> None:
         err = new_error()
-        # The result borrows all of these, the watch too, whose flag its options point to.
+        # The result borrows all of these, and also the watch, since its options point to the watch's flag.
         self._device, self._watch = Device(device), Watch(progress, options.time_limit)
         self._source = job
         self._file, self._searched = owned("ek_job *", _lib.ek_job_clear), owned("ek_job *", _lib.ek_job_clear)
@@ -200,7 +200,7 @@ class Layouts(Result):
             "thumb": self._thumbs if self._thumbs[0].name != _ffi.NULL else _ffi.NULL})
 
     def _search(self, options: Any, advice: bool, err: Any) -> None:
-        """What `evenkeel plan` does, in its order."""
+        """The steps of `evenkeel plan`, in its order."""
         found = self._c
         check(_lib.ek_layout_offer_sets(self._file, self._device.c, self._searched, err), err)
         check(_lib.ek_layout_search(self._searched, self._device.c, options, found, err), err)
@@ -244,7 +244,7 @@ class Layouts(Result):
 
     @property
     def seconds(self) -> float:
-        """What the search took, seconds."""
+        """Duration of the search, seconds."""
         return float(self._c.seconds)
 
     @property
@@ -273,12 +273,13 @@ def plan(job: Union[Job, Path], device: Path, n_devices: Optional[int] = None, *
     """The layouts of a job with the shortest step: degrees, chunks, micro-batch, sharding, schedule, and with them the
     layers and the recomputation of every stage.
 
-    job: a Job or a file. device: a shipped device's name or a device file. n_devices: those of the job where it says.
-    global_batch: sequences of a step; those of the job. fix: {"tp": 8, "sp": True}: layouts with these values alone
-    (dp, tp, cp, ep, pp, vpp, batch, shard, copies, fine, table, grads, sp). ranges: {"pp": (1, 16)}, both included,
-    None for no end. schedules: names; those that the framework runs. top: plans to find and prove. time_limit: seconds.
-    n_threads: 0, all cores; the answer does not depend on it. advice: groups, rules of thumb, and what would make a job
-    fit, which take some seconds. progress: is told a Progress a few times a second. overrides: as for read_job().
+    job: a Job or a file. device: a shipped device's name or a device file. n_devices: by default those of the job,
+    where its file has them. global_batch: sequences of a step; by default those of the job. fix: {"tp": 8, "sp": True}:
+    only layouts with these values (dp, tp, cp, ep, pp, vpp, batch, shard, copies, fine, table, grads, sp). ranges:
+    {"pp": (1, 16)}, both included, None for no end. schedules: names; by default those that the framework runs. top:
+    plans to find and prove. time_limit: seconds. n_threads: 0, all cores; the answer does not depend on it. advice:
+    groups, rules of thumb, and changes that would make a job fit, which take some seconds. progress: called with a
+    Progress a few times a second. overrides: as for read_job().
 
     >>> found = plan("examples/llama2_13b_2_pp2.yaml", "910B", 16, fix={"vpp": 1}, top=3)
     >>> found.proved, len(found), found[0].words

@@ -1,4 +1,4 @@
-"""Plans of a pipeline, and writing them as settings of a framework."""
+"""Makes and reads plans of a pipeline, and writes them as settings of a framework."""
 from __future__ import annotations
 
 from typing import Any, Optional
@@ -9,7 +9,7 @@ from evenkeel._evenkeel import ffi as _ffi, lib as _lib
 
 
 def frameworks() -> "list[str]":
-    """Names of the frameworks that a plan's to() knows.
+    """Names of the frameworks that a plan's to() supports.
 
     >>> frameworks()
     ['mindformers', 'mindspeed', 'megatron', 'torchtitan']
@@ -58,9 +58,9 @@ def applied(path: Path, plan: Any, n_layers: int, n_micro_batches: int, n_pieces
 
 
 def read_plans(path: Path, n_layers: int = 0) -> "dict[str, Plan]":
-    """The plans of a file by their names: a plan file, what `balance` wrote or printed, or a training file.
+    """The plans of a file by their names: a plan file, output of `balance`, or a training file.
 
-    n_layers: of the model; 0: as the first list of layers in the file says.
+    n_layers: of the model; 0: from the first list of layers in the file.
 
     >>> read_plans("examples/llama175b_manual.yaml", 96)
     {'sapp': <Plan: 96 layers on 16 stages of 3>}
@@ -78,7 +78,7 @@ def read_plans(path: Path, n_layers: int = 0) -> "dict[str, Plan]":
 
 
 class Plan:
-    """Layers of each chunk of each stage, and how many of the first ones recompute what.
+    """Layers of each chunk of each stage, and the number of the first ones with each kind of recomputation.
 
     layers, full, select, comm: whole numbers [chunk][stage], or [stage] with one chunk a stage; lists or NumPy arrays.
     The lists of recomputation are 0 where they are not given.
@@ -141,17 +141,17 @@ class Plan:
 
     @property
     def select(self) -> Array:
-        """[n_chunks, n_stages] layers whose selected operators are recomputed, int32, not copied."""
+        """[n_chunks, n_stages] layers with recomputation of selected operators, int32, not copied."""
         return self._grid("select")
 
     @property
     def comm(self) -> Array:
-        """[n_chunks, n_stages] layers whose communication is recomputed, int32, not copied."""
+        """[n_chunks, n_stages] layers with recomputation of communication, int32, not copied."""
         return self._grid("comm")
 
     def to(self, framework: str, *, name: str = "plan", schedule: Optional[str] = None,
            n_micro_batches: int = 0) -> str:
-        """Settings of a framework that say the plan, a str; what `evenkeel convert` prints without a model.
+        """The plan as settings of a framework, a str; as printed by `evenkeel convert` without a model.
 
         >>> print(Plan([6, 6, 6, 6]).to("megatron").splitlines()[0])
         # Plan 'plan' as settings of Megatron: 24 layers, 4 stages, schedule 1f1b.

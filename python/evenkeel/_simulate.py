@@ -1,4 +1,4 @@
-"""Plans run through a schedule."""
+"""Simulates plans under a schedule."""
 from __future__ import annotations
 
 from typing import Any, Iterator, Optional, Union
@@ -13,7 +13,7 @@ DEFAULT_MICRO_BATCHES = 4
 
 
 class Lists:
-    """What a caller says of each stage and micro-batch, kept for as long as what borrows it."""
+    """The caller's values for each stage and micro-batch, kept as long as the objects that borrow them."""
 
     def __init__(self, p2p_time: float, p2p_blocking: bool, p2p_edges: Optional[Numbers],
                  stage_memory_mb: Optional[Numbers], stage_speed: Optional[Numbers],
@@ -126,7 +126,7 @@ class Case(Result):
 
     @property
     def static_mb(self) -> Array:
-        """[n_stages] MB that are held throughout the step, not copied."""
+        """[n_stages] MB in use throughout the step, not copied."""
         return self._view(self._timeline.static_mb, self._timeline.shape.n_stages)
 
     @property
@@ -197,8 +197,8 @@ class Case(Result):
         return _ffi.gc(order[0], _lib.ek_order_free)
 
     def to(self, framework: str) -> str:
-        """Settings of a framework that say the plan, a str; where they cannot, those of the nearest plan that can be
-        told, with what that costs. What `evenkeel convert` prints with the model, and `evenkeel balance --emit`.
+        """The plan as settings of a framework, a str; where it has no equivalent, the nearest plan that has one, with
+        the cost of the change. As printed by `evenkeel convert` with the model, and by `evenkeel balance --emit`.
 
         >>> case = balance("examples/moe_mtp_layers.json", 4, 8).case
         >>> print(case.to("mindformers").splitlines()[0])
@@ -236,7 +236,7 @@ def stage_rows(answer: Any) -> "list[list[str]]":
 
 
 class Simulation(Result):
-    """Simulated plans, made by simulate(). `cases` has one for each; step_time and what else is asked of it is of the
+    """Simulated plans, made by simulate(). `cases` has one for each; step_time and other values are those of the
     first."""
 
     def __init__(self, layers: Layers, asked: Any, lists: Lists, limit: float, path: Optional[Path],
@@ -322,17 +322,17 @@ def simulate(plan: Union[Plan, Path, "dict[str, Plan]"], layers: Union[Layers, P
              p2p_edges: Optional[Numbers] = None, stage_memory_mb: Optional[Numbers] = None,
              stage_speed: Optional[Numbers] = None, micro_batch_cost: Optional[Numbers] = None,
              activation_limit: float = 0.0, progress: ProgressFunction = None) -> Simulation:
-    """Run given plans through a schedule; nothing is searched.
+    """Simulate given plans under a schedule, without a search.
 
-    plan: a plan file (what `balance --format yaml` writes, named strategies, a training file), a Plan, or Plans by
-    name. layers: Layers, or a layer or init file. n_micro_batches: of a step; else the plan's, else 4. n_stages, n_chunks:
+    plan: a plan file (output of `balance --format yaml`, named strategies, a training file), a Plan, or Plans by name.
+    layers: Layers, or a layer or init file. n_micro_batches: of a step; else the plan's, else 4. n_stages, n_chunks:
     that the plans must have; 0: any. schedule: a name; else the plan's own, else by chunks and less_memory (the shorter
     warm-up of interleaving). memory_limit_mb: MB to compare peaks with; None: none. p2p_time: of one send between
     stages, in the unit of the layers' times (0, or an init file's). p2p_blocking: a send occupies both stages.
     p2p_edges: [n_stages] time of a send from each stage to the next. stage_memory_mb: [n_stages] a limit for each.
-    stage_speed: [n_stages], 1 as the layers' times say. micro_batch_cost: [n_micro_batches] factors of times and
-    activations. activation_limit: of schedules that make their order, in micro-batches of a stage; 0: their own.
-    progress: is told a Progress a few times a second.
+    stage_speed: [n_stages], 1 for the speed of the layers' times. micro_batch_cost: [n_micro_batches] factors of times
+    and activations. activation_limit: of schedules that make their order, in micro-batches of a stage; 0: their own.
+    progress: called with a Progress a few times a second.
 
     >>> layers = make_layers(3.0, n_layers=24, activation_mb={"none": 900, "full": 60}, parameter_mb=1200)
     >>> simulate(Plan([6, 6, 6, 6], full=[3, 2, 1, 0]), layers, n_micro_batches=8).step_time

@@ -1,4 +1,4 @@
-"""Profiles of runs."""
+"""Reads profiles of runs."""
 from __future__ import annotations
 
 import io as _io
@@ -89,7 +89,7 @@ class Trace(Result):
 
 
 def read_trace(path: Union[Path, Sequence[Path]], *, progress: ProgressFunction = None) -> Trace:
-    """Read a profile: a folder or a file, or several of one run. progress: is told a Progress a few times a second.
+    """Read a profile: a folder or a file, or several of one run. progress: called with a Progress a few times a second.
 
     >>> len(read_trace("examples/trace").json()["ranks"]) > 0
     True

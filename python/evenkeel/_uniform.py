@@ -1,4 +1,4 @@
-"""A schedule by itself, with equal stages."""
+"""Simulates a schedule with equal stages."""
 from __future__ import annotations
 
 from typing import Any, Optional
@@ -93,7 +93,7 @@ def simulate_uniform(schedule: Optional[str] = None, n_stages: int = 4, n_micro_
                      n_chunks: Optional[int] = None, less_memory: Optional[bool] = None, p2p_time: float = 0.0,
                      p2p_blocking: bool = False, activation_limit: float = 0.0,
                      progress: ProgressFunction = None) -> Uniform:
-    """A schedule by itself, with equal stages.
+    """Simulate a schedule with equal stages.
 
     forward, backward: times of one stage and micro-batch, in any unit; each of n_chunks takes its share. backward_input
     and backward_weight instead of backward: gradient of the input, and of the weights. weight_activation: share of the

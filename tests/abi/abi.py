@@ -1,9 +1,11 @@
-"""The shared library's interface against the list kept for its soname: symbols, sizes and offsets of structs, enumerators.
+"""Checks the shared library's interface against the list of its soname: symbols, sizes and offsets of structs,
+enumerators.
 
     abi.py LIBRARY KEPT CC...
 
-Prints TAP. A symbol, a struct, a member or an enumerator of the list that is gone or has moved fails; new ones are told
-of and have to be added, which EK_UPDATE_GOLDEN=1 does. Also: what is exported is what headers declare, no more, no less.
+Prints TAP. A symbol, a struct, a member or an enumerator of the list that is gone or has moved fails; new ones are
+reported and have to be added, which EK_UPDATE_GOLDEN=1 does. Also: the exported symbols are exactly those that headers
+declare.
 """
 import os
 import re

@@ -1,9 +1,9 @@
 #!/bin/sh
-# Programs built against an earlier version run with this one's library: takes that version from the history, builds its
-# library and its examples, and runs these with the library of a build of today; what they print must be what they print
-# with their own. Some minutes for the library. Prints TAP.
+# Checks that programs built against an earlier version run with the current library: takes that version from the
+# history, builds its library and its examples, and runs these with the current library; their output must be the same
+# as with their own. Some minutes for the library. Prints TAP.
 #
-#   tests/abi/before.sh REVISION SHARED     SHARED: libevenkeel.so.0 of today, of a release build
+#   tests/abi/before.sh REVISION SHARED     SHARED: the current libevenkeel.so.0, of a release build
 set -u
 unset CDPATH
 root=$(cd "$(dirname "$0")/../.." && pwd)

@@ -1,6 +1,6 @@
 #!/bin/sh
-# Programs of examples/ outside of the tree, three of C and one of C++, against the shared and the static library: no
-# warning, and what they print is what the command prints. Prints TAP.
+# Builds programs of examples/ outside of the tree, three in C and one in C++, with the shared and the static library:
+# there are no warnings, and they print the same as the command. Prints TAP.
 #
 #   tests/abi/programs.sh SHARED STATIC EVENKEEL PC CXX CC...
 set -u
@@ -17,7 +17,7 @@ cd "$work" || exit 2
 mkdir shared static
 cp "$shared" shared/libevenkeel.so.0
 ln -s libevenkeel.so.0 shared/libevenkeel.so
-# What the static library needs, as pkg-config --static says once it is installed.
+# The libraries that the static library needs, as pkg-config --static prints once it is installed.
 needs=$(sed -n 's/^Requires.*: *//p' "$pc" | tr -d ',')
 # shellcheck disable=SC2086 # words
 needs="$(pkg-config --libs $needs) -lstdc++ -lm -pthread"

@@ -1,10 +1,11 @@
-// What a user does on the timeline: zoom, move, select, drag, search, filter, mark, follow flows, send the address.
+// Tests a user's actions on the timeline: zoom, move, select, drag, search, filter, mark, follow flows, send the
+// address.
 import { readFileSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { check, equal, folder, open, test, until } from "./harness.mjs";
 import { go_to, pages } from "./pages.mjs";
 
-/** What the address says: {begin, end, pointer, selected, range}, once the page wrote it. */
+/** The state in the address: {begin, end, pointer, selected, range}, once the page has written it. */
 async function view_of(page) {
     await page.waitForTimeout(450); // writing is throttled
     const given = new URLSearchParams(new URL(page.url()).hash.slice(1));

@@ -1,4 +1,4 @@
-// The range and the area: their sums, the list of their events, and both as CSV.
+// Tests the range and the area: their sums, the list of their events, and both as CSV.
 import { readFileSync } from "node:fs";
 import { check, equal, test, until } from "./harness.mjs";
 import { go_to, pages } from "./pages.mjs";

@@ -1,5 +1,5 @@
-// The map of allocations: what is there at the mark by role and as a table, the pointer's text, zooming, devices; of a
-// table without addresses the heap of what is there.
+// Tests the map of allocations: the allocations at the mark by role and as a table, the pointer's text, zooming,
+// devices; for a table without addresses the heap of allocations.
 import { mkdirSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { check, equal, folder, page_of, same_picture, test, until } from "./harness.mjs";

@@ -1,16 +1,16 @@
 #!/bin/sh
-# The viewer in a real browser: Debian's Chromium without a window (its headless shell, where that is there), driven by
-# playwright-core, which npm brings.
+# Tests the viewer in a real browser: Debian's Chromium without a window (its headless shell, where installed), driven
+# by playwright-core, which is installed from npm.
 #
 #   tests/browser/browser.sh EVENKEEL FOLDER [NAME...]
 #   tests/browser/browser.sh --frames SECONDS EVENKEEL FOLDER
 #   tests/browser/browser.sh --zooms TRACE EVENKEEL FOLDER
 #
-# The packages are installed below FOLDER, with the versions and checksums of package-lock.json; pages are made there, and
-# what a failed comparison saw. NAMEs run only the tests whose names contain one of them. EK_UPDATE_GOLDEN=1 writes the
-# pictures in golden/ anew. Prints TAP; without node, npm, the registry or Chromium all is skipped. With --frames it
-# measures panning for so many seconds a page instead, and prints a line a page; with --zooms how fast a trace, which is
-# indexed already, is served.
+# The packages are installed below FOLDER, with the versions and checksums of package-lock.json; pages and the pictures
+# of failed comparisons are written there. NAMEs run only the tests with one of them in their name. EK_UPDATE_GOLDEN=1
+# writes the pictures in golden/ anew. Prints TAP; without node, npm, the registry or Chromium all tests are skipped.
+# With --frames it measures panning for SECONDS per page instead, and prints one line per page; with --zooms it measures
+# how fast an indexed trace is served.
 set -u
 unset CDPATH
 here=$(cd "$(dirname "$0")" && pwd)

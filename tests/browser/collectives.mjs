@@ -1,4 +1,5 @@
-// A collective is linked to itself on the other ranks, in the timeline and in the side panel, from a file and from a server.
+// Tests that a collective is linked to itself on the other ranks, in the timeline and in the side panel, from a file
+// and from a server.
 import { join } from "node:path";
 import { check, equal, folder, page_of, same_picture, test, until } from "./harness.mjs";
 import { go_to } from "./pages.mjs";
@@ -9,7 +10,7 @@ import { MOST_WAIT, write_run } from "./traces.mjs";
 const waits = (rank) => [90000, 0, 30000, MOST_WAIT][rank];
 const run = () => write_run(join(folder, "uneven"), 4, { steps: 1, waits });
 
-/** Search for a collective, which selects it; what the side panel says of its ranks. */
+/** Search for a collective, which selects it; returns the side panel's text on its ranks. */
 async function ranks_of(page, text = "hcom_allReduce__586_0_15") {
     await go_to(page, "Timeline");
     await page.locator("canvas[role=application]").first().focus();

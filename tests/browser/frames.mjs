@@ -1,6 +1,6 @@
-// How smoothly pages with many events are panned: prints "WHAT|EVENTS|FRAMES|MEAN|P95|WORST|DRAW|DRAW_P95" a page, times
-// in milliseconds. Two pages: a simulated plan, in which every box is far apart from a pixel, and a trace of eight ranks
-// with nested host calls.
+// Measures how smoothly pages with many events are panned: prints "WHAT|EVENTS|FRAMES|MEAN|P95|WORST|DRAW|DRAW_P95" a
+// page, times in milliseconds. Two pages: a simulated plan, in which every box is far apart from a pixel, and a trace
+// of eight ranks with nested host calls.
 import { join } from "node:path";
 import { close, folder, open, page_of } from "./harness.mjs";
 import { write_run } from "./traces.mjs";

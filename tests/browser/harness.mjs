@@ -1,5 +1,5 @@
-// What every browser test needs: pages that evenkeel made, a browser that fails a test on any error it reports and on any
-// request that leaves the page, pictures compared with a tolerance, and TAP.
+// Harness of the browser tests: pages made by evenkeel, a browser that fails a test on any reported error and on any
+// request that leaves the page, comparison of pictures with a tolerance, and TAP.
 import { execFileSync } from "node:child_process";
 import { existsSync, mkdirSync, readFileSync, rmSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
@@ -20,7 +20,7 @@ const PICTURE_SHARE = 0.015;
 
 const tests = [];
 
-/** A test: `run` gets what open() needs. Names are sentences. */
+/** A test: `run` gets the argument of open(). Names are sentences. */
 export function test(name, run) {
     tests.push({ name, run });
 }
@@ -50,7 +50,7 @@ export function run(args, options = {}) {
     return execFileSync(evenkeel, args, { cwd: root, encoding: "utf8", stdio: ["ignore", "pipe", "pipe"], maxBuffer: 1 << 28, ...options });
 }
 
-/** The path of the page that these arguments write, made once. `PAGE` among them stands for its path. */
+/** The path of the page that these arguments write, made once. `PAGE` among them is replaced by its path. */
 export function page_of(name, args) {
     const path = join(folder, "pages", `${name}.html`);
     mkdirSync(join(folder, "pages"), { recursive: true });
@@ -75,7 +75,7 @@ export async function launch() {
     return browser;
 }
 
-/** Open a page: a path, or an address. What it must not do is an error of the test's: see `errors`. */
+/** Open a page: a path, or an address. A forbidden action of the page is an error of the test: see `errors`. */
 export async function open(target, { dark = false, width = 1280, height = 720, hash = "" } = {}) {
     const context = await (await launch()).newContext({
         viewport: { width, height }, deviceScaleFactor: 1, colorScheme: dark ? "dark" : "light", reducedMotion: "reduce",
@@ -103,12 +103,12 @@ export async function open(target, { dark = false, width = 1280, height = 720, h
 }
 const opened = [];
 
-/** Close all pages of the test: before what serves them ends, since they may be asking it. */
+/** Close all pages of the test: before their server ends, since they may still send requests. */
 export async function close_pages() {
     for (const context of opened.splice(0)) await context.close().catch(() => {});
 }
 
-/** Where the picture of a name is: those called view-* stand in the documents. */
+/** Where the picture of a name is: those called view-* are in the documents. */
 function picture_path(name) {
     return name.startsWith("view-") ? join(root, "docs", "pictures", `${name}.png`) : join(golden_folder, `${name}.png`);
 }
@@ -142,7 +142,7 @@ export async function same_picture(page, name, locator = null) {
     }
 }
 
-/** Run the tests whose names contain one of `words`, in order; exit 1 when one failed. */
+/** Run the tests with one of `words` in their names, in order; exit 1 when one failed. */
 export async function main(words) {
     const chosen = tests.filter(({ name }) => words.length === 0 || words.some((word) => name.includes(word)));
     console.log(`1..${chosen.length}`);

@@ -1,4 +1,4 @@
-// Names, arguments and folders that look like markup or script are shown as what they are: text.
+// Tests that names, arguments and folders that look like markup or script are shown as text.
 import { join } from "node:path";
 import { check, equal, folder, page_of, test } from "./harness.mjs";
 import { go_to } from "./pages.mjs";

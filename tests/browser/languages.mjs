@@ -1,5 +1,5 @@
-// The page in its languages: nothing that a reader sees stays English in another one but data, nothing is cut off in any of
-// them, and who changes the language keeps the place.
+// Tests the page in its languages: all visible text except data is translated, nothing is cut off in any language, and
+// a change of language keeps the place.
 import { readFileSync } from "node:fs";
 import { check, equal, page_of, run, test, until } from "./harness.mjs";
 import { go_to, pages } from "./pages.mjs";
@@ -9,7 +9,7 @@ const layouts = () => page_of("layouts", ["plan", "examples/llama2_13b_3_select.
 const kinds = { ...Object.fromEntries(["simulation", "sweep", "memory", "estimate", "calibration", "diagnosis", "compare"]
     .map((kind) => [kind, pages[kind].make])), layouts };
 
-/** What stands on a page in English on purpose: data of files, names that the field has no other for. */
+/** Text that stays English on purpose: data of files, and names that have no translation in the field. */
 const data = [
     "Ascend 910B; 64 GiB from logs; peak implied by published tokens/s and MFU; memory rate, fp32 and links assumed", // of a device file
     "Not Overlapped", "Overlap Analysis", "Scope Layer", "Ascend Hardware", "Group Communication", "Stream", // of traces

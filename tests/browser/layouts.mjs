@@ -1,5 +1,5 @@
-// The page of `plan`: both charts tell of layouts, brushes work on both, a plan leads to its timeline, and all of it by
-// the keyboard too. Where the program has no such command yet nothing of this is tested.
+// Tests the page of `plan`: both charts describe layouts, brushes work on both, a plan leads to its timeline, and all
+// of it by the keyboard too. Without the command the tests are skipped.
 import { check, equal, page_of, run, same_picture, test, until } from "./harness.mjs";
 import { go_to } from "./pages.mjs";
 
@@ -136,7 +136,7 @@ for (const dark of [false, true]) {
 of_plan("charts have a ground and colours of their own where the system gives those of elements", async (open) => {
     for (const theme of ["light", "dark"]) {
         const { page } = await charts_of(open, { hash: `#theme=${theme}` });
-        // What the system gives is the other way round.
+        // The opposite of the system's setting.
         await page.emulateMedia({ forcedColors: "active", colorScheme: theme === "light" ? "dark" : "light" });
         await page.waitForTimeout(300);
         const [ground, marks] = await page.evaluate(() => {

@@ -1,4 +1,4 @@
-// All browser tests, one file a topic.
+// Runs all browser tests, one file per topic.
 import { main } from "./harness.mjs";
 import "./pages.mjs";
 import "./acts.mjs";

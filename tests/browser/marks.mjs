@@ -1,4 +1,4 @@
-// Marks on the edges of blocks and the time between them, arrows of the selection, and what colours mean.
+// Tests marks on the edges of blocks and the time between them, arrows of the selection, and the meaning of colours.
 import { check, equal, test, until } from "./harness.mjs";
 import { go_to, pages } from "./pages.mjs";
 import { address_of } from "./places.mjs";

@@ -1,4 +1,5 @@
-// Every kind of page opens from a file, shows its tabs, and reports no error; the first tab of each looks as it did.
+// Tests that every kind of page opens from a file, shows its tabs, and reports no error, and that the first tab of each
+// looks as before.
 import { join } from "node:path";
 import { check, equal, folder, page_of, same_picture, test, until } from "./harness.mjs";
 import { write_run } from "./traces.mjs";

@@ -1,4 +1,4 @@
-// Pictures that the page saves: of what is shown, with names as text, and without asking anybody.
+// Tests the pictures that the page saves: they show the current view, with names as text, and need no request.
 import { readFileSync } from "node:fs";
 import { join } from "node:path";
 import { PNG } from "pngjs";
@@ -6,13 +6,13 @@ import { check, equal, folder, page_of, test } from "./harness.mjs";
 import { go_to, pages } from "./pages.mjs";
 import { hostile, write_run } from "./traces.mjs";
 
-/** What a button saves: {name, bytes}. */
+/** The file that a button saves: {name, bytes}. */
 async function saved(page, kind) {
     const [download] = await Promise.all([page.waitForEvent("download"), page.click(`button[aria-label="Save the picture as ${kind}"]`)]);
     return { name: download.suggestedFilename(), bytes: readFileSync(await download.path()) };
 }
 
-/** What a browser reads of an SVG file. */
+/** The content of an SVG file as a browser reads it. */
 const read = (page, text) => page.evaluate((svg) => {
     const doc = new DOMParser().parseFromString(svg, "image/svg+xml");
     const all = [...doc.querySelectorAll("*")];

@@ -1,4 +1,4 @@
-// The ways from findings and rows of tables to their places in the timeline.
+// Tests the links from findings and rows of tables to their places in the timeline.
 import { join } from "node:path";
 import { check, equal, folder, page_of, test, until } from "./harness.mjs";
 import { go_to, pages } from "./pages.mjs";
@@ -6,7 +6,7 @@ import { hostile, write_run } from "./traces.mjs";
 
 const tab_of = (page) => page.textContent("[role=tab][aria-selected=true]");
 
-/** What the side panel says of the selected event. */
+/** The side panel's text on the selected event. */
 async function selected(page) {
     await page.waitForSelector("aside.side p.name");
     return page.evaluate(() => {
@@ -16,7 +16,7 @@ async function selected(page) {
     });
 }
 
-/** What the address says, once it is written. */
+/** The state in the address, once it is written. */
 export async function address_of(page) {
     await page.waitForTimeout(450);
     return new URLSearchParams(new URL(page.url()).hash.slice(1));

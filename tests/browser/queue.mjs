@@ -1,4 +1,5 @@
-// Curves among the tracks of a rank: how much launched work waits, and how long; and matrices by what they sum up.
+// Tests the curves among the tracks of a rank, which show how much launched work waits and how long, and the matrices
+// by the quantity that they sum up.
 import { mkdirSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { check, equal, folder, page_of, same_picture, test, until } from "./harness.mjs";

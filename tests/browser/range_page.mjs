@@ -1,4 +1,5 @@
-// A page of what the timeline shows: the same events as in the page that it was saved from, and hostile names stay text.
+// Tests a page saved from the timeline's current view: it has the same events as the original page, and hostile names
+// stay text.
 import { readFileSync } from "node:fs";
 import { join } from "node:path";
 import { check, equal, folder, page_of, test, until } from "./harness.mjs";
@@ -6,7 +7,7 @@ import { go_to, pages } from "./pages.mjs";
 import { serve } from "./served.mjs";
 import { hostile, write_run } from "./traces.mjs";
 
-/** Save the page of what is shown; its path. */
+/** Save the page of the current view; returns its path. */
 async function saved(page, name) {
     await go_to(page, "Timeline");
     const [download] = await Promise.all([page.waitForEvent("download"), page.click("button[aria-label^='Save a page']")]);
@@ -17,7 +18,7 @@ async function saved(page, name) {
 
 const documentOf = (path) => JSON.parse(/id="document">([^]*?)<\/script>/.exec(readFileSync(path, "utf8"))[1]);
 
-/** Search for a name; what the side panel says of the first match. */
+/** Search for a name; returns the side panel's text on the first match. */
 async function details_of(page, text) {
     await page.locator("canvas[role=application]").first().focus();
     await page.keyboard.press("/");

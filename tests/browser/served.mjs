@@ -1,4 +1,5 @@
-// The page from the server: it shows what the same page shows from a file, no request fails, and Ctrl-C ends it all.
+// Tests the page from the server: it shows the same as the page from a file, no request fails, and Ctrl-C ends the
+// server.
 import { spawn } from "node:child_process";
 import { mkdirSync, readdirSync, rmSync } from "node:fs";
 import { join } from "node:path";
@@ -6,8 +7,8 @@ import { check, close_pages, equal, evenkeel, folder, page_of, root, test, until
 import { go_to } from "./pages.mjs";
 import { write_run } from "./traces.mjs";
 
-/** Serve a run; {address, end}. `end` sends what Ctrl-C sends and gives the exit code; pages are closed first unless they
- *  are to be left. */
+/** Serve a run; {address, end}. `end` sends the signal of Ctrl-C and returns the exit code; pages are closed first
+ *  unless they are to stay open. */
 export async function serve(run, temporary, options = []) {
     const index = join(folder, "served-index");
     rmSync(index, { recursive: true, force: true });
@@ -157,7 +158,7 @@ test("a hit in a folded group unfolds it and scrolls to it", async (open) => {
             await shown(page);
             await page.keyboard.press("/");
             await page.keyboard.type("flashattention");
-            await page.keyboard.press("Shift+Enter"); // the last one: of the last rank, below what is in sight
+            await page.keyboard.press("Shift+Enter"); // the last one: of the last rank, below the visible part
             await page.waitForSelector("aside.side p.name");
             const view = await until(async () => {
                 const now = new URLSearchParams(await page.evaluate(() => location.hash.slice(1)));

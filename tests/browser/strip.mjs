@@ -1,4 +1,4 @@
-// The strip of a plan: a cell for every stage and chunk, which leads to its first block.
+// Tests the strip of a plan: a cell for every stage and chunk, which leads to its first block.
 import { check, equal, same_picture, test, until } from "./harness.mjs";
 import { go_to, pages } from "./pages.mjs";
 import { address_of } from "./places.mjs";

@@ -1,4 +1,4 @@
-// Fingers on the timeline: one moves it, two zoom it; and names that are dragged change places.
+// Tests touch on the timeline: one finger moves it, two zoom it, and dragged names change places.
 import { check, equal, test, until } from "./harness.mjs";
 import { go_to, pages } from "./pages.mjs";
 import { address_of } from "./places.mjs";

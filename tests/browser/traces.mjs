@@ -1,6 +1,6 @@
-// Traces for browser tests, as torch_npu writes them: what happens when follows from a few numbers, so that a test knows
-// what a page must show. The device runs `per_step` operators back to back on two streams and a collective after every
-// eighth; the host launches each from two nested calls a moment before.
+// Makes traces for browser tests, in torch_npu's format: the times of all events follow from a few numbers, so that a
+// test knows the expected content of a page. The device runs `per_step` operators back to back on two streams and a
+// collective after every eighth; the host launches each from two nested calls a moment before.
 import { mkdirSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 

@@ -1,11 +1,11 @@
-// Tracks of the timeline: pinned, hidden, moved and folded, by the menu and by keys.
+// Tests the tracks of the timeline: pinned, hidden, moved and folded, by the menu and by keys.
 import { join } from "node:path";
 import { check, equal, folder, page_of, same_picture, test, until } from "./harness.mjs";
 import { pages, timeline_of } from "./pages.mjs";
 import { address_of } from "./places.mjs";
 import { write_run } from "./traces.mjs";
 
-/** The name of the line at a height, as the plate says it. */
+/** The name of the line at a height, from its plate. */
 async function name_at(page, box, y) {
     await page.mouse.move(box.x + 60, box.y + y);
     await page.mouse.move(box.x + 61, box.y + y);

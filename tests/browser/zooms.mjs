@@ -1,5 +1,5 @@
-// How fast a served trace is in a browser: from the start of the server to its address, from opening the address to the
-// first picture with boxes, and every answer while somebody zooms and moves about. For traces that are indexed already.
+// Measures how fast a served trace is in a browser: from the start of the server to its address, from opening the
+// address to the first picture with boxes, and every answer while a user zooms and moves. For indexed traces.
 import { spawn } from "node:child_process";
 import { readFileSync } from "node:fs";
 import { close, evenkeel, launch } from "./harness.mjs";
@@ -8,8 +8,8 @@ const OPENINGS = 5;
 const ZOOMS = 300;
 const COLOURS = 12; // a picture of fewer has no boxes yet
 
-/** Notes when the canvas first has boxes, and what each answer takes: until its last byte is in the browser (`arrived`), and
- *  until the page, which draws meanwhile, has it (`taken`). */
+/** Notes when the canvas first has boxes, and the time of each answer: until its last byte is in the browser
+ *  (`arrived`), and until the page, which draws meanwhile, has it (`taken`). */
 function watch() {
     window.seen = { boxes: 0, shown: 0, arrived: {}, taken: {} };
     const kind = (path) => String(path).split("?")[0].split("/").at(-1);

@@ -1,10 +1,10 @@
 #!/bin/sh
-# Memory that runs out once, anywhere on the main path of a command: the command says so and exits with 2, or its answer
-# is the right one. Prints TAP, a test for each command.
+# Tests one failing allocation anywhere on the main path of a command: the command reports it and exits with 2, or its
+# answer is right. Prints TAP, a test for each command.
 #
 #   tests/cli/allocations.sh EVENKEEL_FAILING [SAMPLES]
 #
-# Of each command's allocations so many fail in turn, at even distances: 5; 0 takes all of them.
+# SAMPLES of each command's allocations fail in turn, at even distances: default 5; 0: all of them.
 set -u
 unset CDPATH
 root=$(cd "$(dirname "$0")/../.." && pwd)
@@ -17,12 +17,12 @@ cd "$work" || exit 2
 ln -s "$root/examples" examples
 ln -s "$root/tests/data" data
 
-# A run that times say apart is the same run.
+# Runs that differ only in times count as the same.
 answer() { # FILE
     sed -E 's/"[a-z_]*seconds": [-0-9.e+]+/"seconds": T/g; s/[0-9.]+ m?s\b/T s/g' "$1"
 }
 
-# What is wrong with the answer when allocation AT fails.
+# The error of the answer when allocation AT fails.
 problem_at() { # AT ARGUMENT...
     at=$1
     shift

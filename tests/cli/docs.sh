@@ -1,11 +1,11 @@
 #!/bin/sh
-# Runs what the documents show and prints TAP.
+# Runs the commands of the documents, compares their output, and prints TAP.
 #
 #   tests/cli/docs.sh EVENKEEL FILE.md...
 #
-# In a document, an HTML comment before a fenced block says what the block is:
+# In a document, an HTML comment before a fenced block gives its kind:
 #   <!-- test -->         commands that must succeed;  <!-- test exit 1 -->  that must end so
-#   <!-- output -->       lines that the commands before it print, in this order; '...' stands for any
+#   <!-- output -->       lines that the commands before it print, in this order; '...' matches any
 #   <!-- file NAME -->    the text of the file NAME
 # The blocks of one document run one after the other in one folder, with `evenkeel` on the PATH and a link `examples`.
 set -u

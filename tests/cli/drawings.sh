@@ -1,7 +1,7 @@
 #!/bin/sh
-# A text report on a terminal has drawings, in its width, with block characters where its character set is UTF-8 and with
-# colours where they are wanted; a pipe, a file and a format for machines have none unless --plot asks for them. Prints
-# TAP.
+# Tests the drawings of text reports: a terminal gets them in its width, with block characters where its character set
+# is UTF-8 and with colours where requested; a pipe, a file and a format for machines have none unless --plot is given.
+# Prints TAP.
 #
 #   tests/cli/drawings.sh EVENKEEL
 set -u
@@ -25,7 +25,7 @@ escape=$(printf '\033')
 
 number=0
 failed=0
-check() { # WHAT: the file `bad` says what is wrong
+check() { # WHAT: the file `bad` has the error
     number=$((number + 1))
     if [ ! -s bad ]; then
         echo "ok $number - $1"
@@ -37,8 +37,8 @@ check() { # WHAT: the file `bad` says what is wrong
     rm -f bad
 }
 
-# Commands run one after the other on one terminal, which takes long to make; `run` then leaves in all.N what the N-th has
-# printed. Their messages go elsewhere, and with them a progress bar.
+# Commands run one after the other on one terminal, which takes long to make; `run` then writes the output of the N-th
+# to all.N. Their messages and progress bars are redirected elsewhere.
 queued=0
 on_terminal() { # COMMAND
     queued=$((queued + 1))
@@ -55,7 +55,7 @@ has() { # N PATTERN: the output has such a line
     grep -q -e "$2" "all.$1" || { echo "no line has: $2"; head -c 400 "all.$1"; } >>bad
 }
 lacks() { grep -n -e "$2" "all.$1" >>bad; }
-widest() { # N COLUMNS: the drawing has lines of so many characters, and none of more. Titles are not of its width.
+widest() { # N COLUMNS: the drawing has lines of COLUMNS characters, and no longer ones. Titles do not have its width.
     got=$(grep '|\|--' "all.$1" | awk '{ n = length($0); if (n > most) most = n } END { print most + 0 }')
     [ "$got" = "$2" ] || echo "the widest line has $got columns, not $2" >>bad
 }

@@ -1,6 +1,7 @@
-/* cli/embedded.h - included before every file of the command in `evenkeel_embedded`, which sets a locale as programs
- * that use the library do. The command itself never sets one, so it calls libc as it is; here its own calls are the
- * library's, and every figure that still changes with the locale is the library's fault. */
+/* cli/embedded.h - replaces libc's calls in the command's files in `evenkeel_embedded`, which sets a locale as programs
+ * that use the library do. It is included before every file. The command itself never sets one, so it calls libc
+ * directly; here its own calls are the library's, and every figure that still changes with the locale is the library's
+ * fault. */
 #ifndef EK_TESTS_CLI_EMBEDDED_H
 #define EK_TESTS_CLI_EMBEDDED_H
 

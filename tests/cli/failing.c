@@ -1,5 +1,5 @@
-/* Allocations of the command and the library that fail once: linked with --wrap for the functions below. EK_FAIL_AT says
- * which one fails, from 1 on; into the file that EK_FAIL_COUNT names goes how many there were. */
+/* Makes one allocation of the command and the library fail: linked with --wrap for the functions below. EK_FAIL_AT is
+ * the number of the one that fails, from 1 on; their count is written to the file that EK_FAIL_COUNT names. */
 #include <dirent.h>
 #include <errno.h>
 #include <stdio.h>

@@ -1,5 +1,5 @@
-/* A command for which time goes faster: linked with --wrap for clock_gettime(). Each second since its start counts as many
- * as EK_HURRY says, so that short work is long on any machine. */
+/* A faster clock for the command, linked with --wrap for clock_gettime(). Each second since its start counts as
+ * EK_HURRY seconds, so that short work is long on any machine. */
 #include <stdlib.h>
 #include <time.h>
 

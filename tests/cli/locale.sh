@@ -1,7 +1,7 @@
 #!/bin/sh
-# Cases of the command with a program that has set a locale (embedded.h): figures, readings and refusals are those of the
-# C locale. Locales are compiled here: a decimal comma with one byte a letter, Turkish, where 'I' and 'i' are not one
-# letter, in one byte and in UTF-8, and Chinese. Prints TAP.
+# Runs cases of the command with a program that has set a locale (embedded.h): figures, reading and errors are those of
+# the C locale. Locales are compiled here: a decimal comma with one byte a letter, Turkish, where 'I' and 'i' are not
+# one letter, in one byte and in UTF-8, and Chinese. Prints TAP.
 #
 #   tests/cli/locale.sh EVENKEEL_EMBEDDED [CASE...]
 #

@@ -1,7 +1,7 @@
-# The manual page of a command in mdoc, from what the command says of itself: `evenkeel --help` (the line under NAME),
-# `evenkeel COMMAND --help` (synopsis, description, exit status, examples) and `evenkeel COMMAND --complete=rows` (options;
-# option_docs.awk begins with their columns). The environment has `program`; `command`, as "trace merge"; `commands`, those
-# that have pages, one a line; `date`, the line of it. Used after option_words.awk.
+# Writes the manual page of a command in mdoc, from the command's own output: `evenkeel --help` (the line under NAME),
+# `evenkeel COMMAND --help` (synopsis, description, exit status, examples) and `evenkeel COMMAND --complete=rows`
+# (options; option_docs.awk begins with their columns). The environment has `program`; `command`, as "trace merge";
+# `commands`, those that have pages, one a line; `date`, the line of it. Used after option_words.awk.
 
 function fail(why) {
     print "man page of " command ": " why >"/dev/stderr"
@@ -28,7 +28,7 @@ function add_words(text,    word, n, i) {
     }
 }
 
-# Code is a macro on a line of its own, with the punctuation around it.
+# Code is a macro on a separate line, with the punctuation around it.
 function print_paragraph(text,    at, before, code, macro) {
     while ((at = index(text, "`")) > 0) {
         before = substr(text, 1, at - 1)
@@ -145,9 +145,9 @@ function print_options(    call, row, field, group, n) {
     print ".El"
 }
 
-# ---- what the program says ----
+# ---- the program's output ----
 
-# The line of `evenkeel --help`; of a command of a command what its help begins with.
+# The line of `evenkeel --help`; of a subcommand the beginning of its help.
 function summary_of(    call, row, text) {
     call = "\"" program "\" --help"
     while ((call | getline row) > 0)

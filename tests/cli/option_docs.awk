@@ -1,6 +1,6 @@
-# The options of commands in a document, written anew between its marks; tests/cli/write_option_docs.sh says which. A row
-# of `evenkeel COMMAND --complete=rows` is, by tabs: group, names, argument, range, default, text. The text is Markdown
-# with code and links alone. The environment has `program`. Used after option_words.awk.
+# Rewrites the options of commands in a document between its marks, which tests/cli/write_option_docs.sh describes. A
+# row of `evenkeel COMMAND --complete=rows` is, by tabs: group, names, argument, range, default, text. The text is
+# Markdown with only code and links. The environment has `program`. Used after option_words.awk.
 
 function fail(why) {
     print FILENAME ": " why >"/dev/stderr"

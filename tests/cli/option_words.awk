@@ -1,7 +1,6 @@
-# Words of help and of the options' tables, for option_docs.awk and man_page.awk: what is an option or a document among
-# them is marked up.
+# Marks up options and documents in the text of help and of the options' tables, for option_docs.awk and man_page.awk.
 
-# Options, and - for a stream, as code; documents as links. What is code already stays.
+# Options, and - for a stream, as code; documents as links. Existing code is unchanged.
 function mark(text,    word, n, i, w, open, code, ticks, out) {
     n = split(text, word, " ")
     for (i = 1; i <= n; i++) {

@@ -1,7 +1,7 @@
 #!/bin/sh
-# Every command and option that --help prints must be in the command's man page and be completed by the shells there are,
-# and the page may not name one that --help does not know. What write_option_docs.sh makes of the commands' tables is in
-# docs/man/ and in docs/. Prints TAP.
+# Checks that every command and option of --help is in the command's man page and is completed by the installed shells,
+# and that the page names no other. The output of write_option_docs.sh from the commands' tables must be in docs/man/
+# and in docs/. Prints TAP.
 #
 #   tests/cli/options.sh EVENKEEL
 set -u
@@ -29,7 +29,7 @@ options() { # COMMAND: its options as --help prints them at the start of a line,
     "$evenkeel" $1 --help | sed -n 's/^  \(-[^ ,]*\(, -[^ ,]*\)*\).*/\1/p' | tr -s ', ' '\n' | sort -u
 }
 
-# What a shell offers behind `evenkeel WORD...`, one a line; the last word is the one being completed.
+# The completions of a shell after `evenkeel WORD...`, one a line; the last word is the one being completed.
 bash_completes() {
     bash -c '. "$0"; COMP_WORDS=(evenkeel "$@"); COMP_CWORD=$#; _evenkeel; printf "%s\n" "${COMPREPLY[@]}"' \
         "$completion/evenkeel.bash" "$@"
@@ -85,7 +85,7 @@ for command in $commands 'trace merge' 'trace cut' 'ir diff'; do
         "$("$evenkeel" $command --help | sed '1,/^$/d; /^examples:/,$d' | grep '.\{101\}')"
     man=$root/docs/man/evenkeel-$(echo "$command" | tr ' ' -).1
     sed -n 's/^\.It Fl/Fl/p' "$man" 2>/dev/null | grep -o 'Fl [^ ]*' | sed 's/Fl /-/' | sort -u >"$work/page"
-    # Of the help itself the page says nothing.
+    # The page does not describe --help.
     check "man page of $command: the options of --help, no others" \
         "$(printf '%s\n' "$words" | grep -vxe -h -e --help | diff - "$work/page" | sed -n 's/^[<>] //p')"
     # shellcheck disable=SC2086 # as above

@@ -1,8 +1,8 @@
 #!/bin/sh
-# Every option of every command that names an output, tried with what may happen to a file: it goes through a link, keeps
-# mode and owner, is whole or the old one when the disk is full, the folder cannot be written or a signal ends the command,
-# takes no input's place, and is standard output for '-'. Which options there are comes from the commands' own tables
-# (--complete=outputs): one that is not among the rows below fails. Prints TAP.
+# Tests every option of every command that names an output: it goes through a link, keeps mode and owner, is whole or
+# the old file when the disk is full, the folder cannot be written or a signal ends the command, overwrites no input,
+# and is standard output for '-'. The options come from the commands' own tables (--complete=outputs): one that is not
+# among the rows below fails. Prints TAP.
 #
 #   tests/cli/outputs.sh EVENKEEL
 #
@@ -135,7 +135,7 @@ $1
 END
 }
 state() { stat -c '%a %u:%g' "$1"; }
-left() { # what a command left beside its outputs
+left() { # other files that a command wrote
     find "$work/out" "$work/in" "$work/tmp" \( -name '.evenkeel*' -o -path "$work/tmp/*" -o -name '*.tmp' \) -print
 }
 clean() { rm -rf "$work/out" "$work/tmp" && mkdir "$work/out" "$work/tmp" && chmod 777 "$work/out" "$work/tmp"; }
@@ -214,7 +214,7 @@ print_one() {
 }
 check "for '-' an output is all that goes to standard output" "$(each "$files" print_one)"
 what='a name of standard output is standard output'
-stdout_name() { # not as root, who could replace it
+stdout_name() { # not as root, which could replace it
     "$@" evenkeel ir graph.ir --dot /dev/stdout >"$work/dot" 2>&1
     cmp "$work/dot" "$work/want/ir.dot" 2>&1
 }
@@ -239,7 +239,7 @@ full_one() {
 }
 check 'a full disk is an error, and the old file stays' "$(each "$files" full_one)"
 
-# What is tried for one row is the same code for all: words for the command's page alone.
+# The tests of a row are the same code for all: the words are only for the command's page.
 only_of() { # COMMAND, a row's COMMAND OPTION, WORD...
     [ "$1 html" = "$2 $3" ] || return 0
     shift 3
@@ -498,7 +498,7 @@ wait_for_left() {
     until [ -n "$(left)" ] || [ $((i += 1)) -gt 2000 ]; do sleep 0.002; done
     [ -n "$(left)" ] || echo 'no temporary file was seen'
 }
-# A shell starts what is in the background with SIGINT and SIGQUIT ignored.
+# A shell starts background commands with SIGINT and SIGQUIT ignored.
 defaults='' ignored=''
 if env --default-signal=QUIT true 2>/dev/null; then
     defaults='env --default-signal=INT,QUIT' ignored='INT QUIT'
@@ -518,7 +518,7 @@ for signal in HUP $ignored PIPE ALRM TERM USR1 USR2 XCPU ABRT; do
         [ "$(ls -A "$work/out")" = '' ] || ls -A "$work/out")"
 done
 
-# What else is kept in files for a while: standard input that is read twice, the index of a page's traces.
+# Other temporary files: standard input that is read twice, the index of a page's traces.
 what='a signal leaves neither standard input in a file nor an index'
 check "$what" "$(
     # shellcheck disable=SC3045 # as above

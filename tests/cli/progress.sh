@@ -1,7 +1,7 @@
 #!/bin/sh
-# Work of more than a second shows on a terminal how far it is; a bar is wiped before the answer, and a pipe gets none of
-# it. The program is one whose clock goes faster (hurried.c): what takes a second differs from machine to machine. Prints
-# TAP.
+# Tests progress bars: work of more than a second shows one on a terminal, it is wiped before the answer, and a pipe
+# gets none of it. The program has a faster clock (hurried.c), since the work of a second differs between machines.
+# Prints TAP.
 #
 #   tests/cli/progress.sh EVENKEEL_HURRIED
 set -u
@@ -23,7 +23,7 @@ unset NO_COLOR COLUMNS 2>/dev/null
 
 number=0
 failed=0
-check() { # WHAT: the file `bad` says what is wrong
+check() { # WHAT: the file `bad` has the error
     number=$((number + 1))
     if [ ! -s bad ]; then
         echo "ok $number - $1"
@@ -40,7 +40,7 @@ shows() { # RATE PART COMMAND
     export EK_HURRY="$1"
     script -qec "$3" /dev/null </dev/null | tr '\r' '\n' >all
     grep -q "[0-9] %.*$2\|$2, [0-9]* %" all || { echo 'not shown:'; head -c 300 all; } >>bad
-    # What is drawn begins with the code that wipes what was there; the answer follows the last one.
+    # Every drawing begins with the code that wipes the previous one; the answer follows the last one.
     awk -v code="$(printf '\033[K')" 'index($0, code) { last = $0 } END { if (last ~ / %  |s left/) print "left: " last }' \
         all >>bad
     $3 >out 2>&1 </dev/null
@@ -59,7 +59,7 @@ shows 50 'choosing the layers of every stage' 'evenkeel guide -s 16 --layers 96 
 shows 50 'laying out the order' 'evenkeel estimate examples/llama175b_train.yaml --micro-batches 4096 --device 910B'
 shows 10 'searching for an order' \
     'evenkeel balance examples/llama175b_init.yaml -s 32 -mb 64 --min-layers 0 -mem 500000 --schedule v-min -t 10'
-# What ends before a second has passed says nothing.
+# Work that ends within a second prints nothing.
 export EK_HURRY=1
 script -qec 'evenkeel simulate --schedule 1f1b -s 4 -mb 8 --uniform forward=1,backward=2' /dev/null </dev/null >all
 grep -n ' %  ' all >bad

@@ -4,11 +4,12 @@
 #   tests/cli/run_cases.sh [--part K/N] [--plain PROGRAM] EVENKEEL [CASE...]
 #
 # --part K/N runs every Nth of the cases, from the Kth on: parts run side by side. --plain is the program without
-# sanitizers, for cases that calculate for long. A program of another machine is started by what MESON_EXE_WRAPPER says.
+# sanitizers, for cases that calculate for long. A program of another machine is started by the command in
+# MESON_EXE_WRAPPER.
 #
-# A case is a folder cases/NAME. Its `cmd` is a shell script whose first line is a comment, the sentence that the case
-# claims; it runs in an empty folder with `evenkeel` on the PATH and links `examples` and `data` (tests/data). Beside it,
-# each optional:
+# A case is a folder cases/NAME. Its `cmd` is a shell script and its first line is a comment with the sentence that the
+# case claims; it runs in an empty folder with `evenkeel` on the PATH and links `examples` and `data` (tests/data).
+# Beside it, each optional:
 #   status        the exit code, 0 without it
 #   stdout        what is printed, to the letter (EK_UPDATE_GOLDEN=1 writes it anew); stderr likewise
 #   stdout.grep   extended regular expressions: each must match a line, one after '! ' must match none; stderr.grep
@@ -19,7 +20,7 @@ set -u
 unset CDPATH
 here=$(cd "$(dirname "$0")" && pwd)
 root=$(cd "$here/../.." && pwd)
-[ $# -gt 0 ] || { sed -n '2,18s/^# \{0,1\}//p' "$0"; exit 2; }
+[ $# -gt 0 ] || { sed -n '2,19s/^# \{0,1\}//p' "$0"; exit 2; }
 # Below nohup signals are ignored, by programs that cases start as well, and a shell cannot undo that: env can.
 if [ "${EK_SIGNALS:-}" != default ] && env --default-signal=HUP true 2>/dev/null; then
     EK_SIGNALS=default exec env --default-signal=HUP,INT,QUIT,PIPE,TERM sh "$0" "$@"
@@ -73,7 +74,7 @@ start_by_name() {
     chmod +x "$work/bin/evenkeel"
 }
 
-# What must match, and what must not, in the output that a case names.
+# The expressions that must match, and those that must not, in the output that a case names.
 check_grep() { # STREAM
     [ -f "$case/$1.grep" ] || return 0
     while IFS= read -r pattern || [ -n "$pattern" ]; do

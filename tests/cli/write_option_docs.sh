@@ -1,8 +1,8 @@
 #!/bin/sh
 # Writes the manual pages of the commands, docs/man/evenkeel-COMMAND.1, and the options of docs/ from the commands' own
-# tables and help (man_page.awk). Of a document all between a line `<!-- options: COMMAND: GROUP; GROUP -->` and a line
-# `<!-- options end -->` is written. GROUP is the heading of a group in --help, or how it begins; without groups all
-# options of the command.
+# tables and help (man_page.awk). In a document the text between a line `<!-- options: COMMAND: GROUP; GROUP -->` and a
+# line `<!-- options end -->` is written. GROUP is the heading of a group in --help, or how it begins; without groups
+# all options of the command.
 #
 #   tests/cli/write_option_docs.sh EVENKEEL           rewrites the files
 #   tests/cli/write_option_docs.sh EVENKEEL --check   prints "FILE: LINE" for each line that would change
@@ -17,7 +17,7 @@ work=$(mktemp)
 trap 'rm -f "$work"' EXIT
 export program
 
-replace() { # FILE, relative: by what is in $work
+replace() { # FILE, relative: replaced by the file in $work
     if [ "${check:-}" = --check ]; then
         [ -f "$root/$1" ] || echo "$1: not there"
         [ ! -f "$root/$1" ] || diff "$root/$1" "$work" | sed -n "s|^[<>] |$1: |p"

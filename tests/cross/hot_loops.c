@@ -1,7 +1,6 @@
-/* The hot loops, every way that this processor has, against slow ones that look at one byte or one number at a time. It
- * needs the C library alone, so that it can be built for a machine whose libraries are not here: TAP without cmocka.
- * Lines
- * '# result' have sums of all results, which are the same on every machine.
+/* Tests the hot loops, in every variant that this processor supports, against slow ones that process one byte or one
+ * number at a time. It needs only the C library, so that it can be built for a machine without its other libraries: TAP
+ * without cmocka. Lines '# result' have sums of all results, which are the same on every machine.
  *
  *   hot_loops          test
  *   hot_loops count    run each way of the two loops with vectors once, over WORDS words and BLOCKS blocks, for a tool
@@ -170,7 +169,7 @@ static void make_walk(walk *w, size_t n_blocks, ek__random *r)
     w->delays = (ek__delays){w->tables[0], w->tables[1], w->tables[2]};
 }
 
-/* One lane alone. */
+/* A single lane. */
 static void one_lane(const walk *w, const ek__delays *delays, int lane, double *stage, double *chain)
 {
     for (size_t k = 0; k < w->order.n_blocks; k++) {

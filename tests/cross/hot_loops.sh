@@ -1,7 +1,7 @@
 #!/bin/sh
-# The hot loops (hot_loops.c) built for other machines and run under qemu: their results are those of this machine, bit by
-# bit, and vector code is what runs on aarch64. Prints TAP. It needs a cross compiler with its C library and qemu, no other
-# library of that machine, and takes seconds; `./run aarch64` has the rest.
+# Builds the hot loops (hot_loops.c) for other machines and runs them under qemu: their results are those of this
+# machine, bit by bit, and aarch64 runs vector code. Prints TAP. It needs a cross compiler with its C library and qemu,
+# no other library of that machine, and takes seconds; `./run aarch64` has the rest.
 #
 #   tests/cross/hot_loops.sh HOT_LOOPS [COMPILER-OPTION...]
 #
@@ -19,7 +19,7 @@ trap 'exit 130' INT TERM
 echo 1..7
 number=0
 failed=0
-result() { # STATUS SENTENCE: and what is in $work/why below a failure
+result() { # STATUS SENTENCE: with the content of $work/why below a failure
     number=$((number + 1))
     if [ "$1" = 0 ]; then
         echo "ok $number - $2"
@@ -46,8 +46,8 @@ missing() { # MACHINE
     printf '#include <stdio.h>\n' | "$1-linux-gnu-gcc" -E - >/dev/null 2>&1 || echo "no C library for $1-linux-gnu-gcc"
 }
 
-# $work/MACHINE, linked so that nothing else of the machine's is needed to run. The compiler's own vectors are left out: what
-# is counted is what the source says.
+# $work/MACHINE, linked statically, so that no other file of the machine is needed to run. Automatic vectorization is
+# off: only vector code in the source counts.
 build() { # MACHINE OPTION...
     machine=$1
     shift

@@ -1,11 +1,11 @@
 #!/usr/bin/env python3
-"""What the command prints, on this machine and on another, side by side; prints TAP.
+"""Compares the command's output on this machine and on another; prints TAP.
 
     tests/cross/same_output.py HERE THERE
 
-HERE is the command of this machine. THERE is that of another, started by what MESON_EXE_WRAPPER says. Outputs are the same
-byte by byte. Fits solve linear equations with LAPACK, whose sums are not in the same order on every machine: their numbers
-agree within TOLERANCE of the larger, all else is the same.
+HERE is the command of this machine. THERE is that of another, started by the command in MESON_EXE_WRAPPER. Outputs are
+the same byte by byte. Fits solve linear equations with LAPACK, which does not add in the same order on every machine:
+their numbers agree within TOLERANCE of the larger, all else is the same.
 """
 import json
 import os
@@ -52,7 +52,7 @@ root = os.path.realpath(os.path.join(os.path.dirname(__file__), "..", ".."))
 
 
 def run(program, arguments):
-    """Status, what is printed, and the files that are written."""
+    """Exit status, printed output, and written files."""
     with tempfile.TemporaryDirectory() as folder:
         for name in ("examples", "tests"):
             os.symlink(os.path.join(root, name), os.path.join(folder, name))

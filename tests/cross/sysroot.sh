@@ -1,12 +1,12 @@
 #!/bin/sh
 # Makes a folder with Debian's libraries for another machine and Meson's cross file beside them. Neither needs root or
-# changes the system: the packages come through an apt with a state of its own, which takes the system's sources, and
-# are unpacked only.
+# changes the system: the packages come through an apt with a separate state, which takes the system's sources, and are
+# unpacked only.
 #
 #   tests/cross/sysroot.sh DIR MACHINE PACKAGE...
 #
-# MACHINE is aarch64 or s390x. DIR/root has the packages and what they depend on, DIR/run starts a program of that machine,
-# DIR/cross.txt is the cross file. Where DIR has the same packages already, nothing is downloaded. Needs
+# MACHINE is aarch64 or s390x. DIR/root has the packages and their dependencies, DIR/run starts a program of that
+# machine, DIR/cross.txt is the cross file. Where DIR has the same packages already, nothing is downloaded. Needs
 # MACHINE-linux-gnu-gcc and qemu-MACHINE-static (or qemu-MACHINE).
 set -eu
 [ $# -gt 2 ] || { sed -n '2,11s/^# \{0,1\}//p' "$0"; exit 2; }
@@ -55,7 +55,7 @@ log=$dir/apt/log
 for package in "$dir"/apt/archives/*.deb; do dpkg-deb -x "$package" "$dir/root"; done
 rm -rf "$dir/apt"
 
-# What the packages' scripts would have done: one of several BLAS and LAPACK is chosen.
+# Done by the packages' scripts in an installation: one of several BLAS and LAPACK is chosen.
 libraries=usr/lib/$machine-linux-gnu
 for name in blas lapack; do
     (cd "$dir/root/$libraries" && ln -sf $name/lib$name.* . && cd pkgconfig && ln -sf $name-netlib.pc $name.pc)

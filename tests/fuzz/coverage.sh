@@ -1,7 +1,8 @@
 #!/bin/sh
-# What the inputs of the fuzz targets reach: runs and runs/s of the last fuzzing, and the lines of each reader's own
-# files (tests/fuzz/readers) that the inputs found so far execute, as Markdown. Arguments: targets, none: all.
-# LINES=1 writes those that are not reached to build-fuzz-coverage/NAME.missed. Wants `./run fuzz` before; builds build-fuzz-coverage.
+# Reports the coverage of the fuzz targets' inputs: runs and runs/s of the last fuzzing, and the lines of each reader's
+# own files (tests/fuzz/readers) that the inputs found so far execute, as Markdown. Arguments: targets, none: all.
+# LINES=1 writes the unreached lines to build-fuzz-coverage/NAME.missed. Wants `./run fuzz` before; builds
+# build-fuzz-coverage.
 set -eu
 cd "$(dirname "$0")/../.."
 tree=build-fuzz-coverage

@@ -1,4 +1,4 @@
-/* A file in memory that is filled anew for every input, and the input as text. */
+/* Provides the input of a fuzz target as a file in memory and as text. */
 #include "fuzz.h"
 
 #include <stdio.h>

@@ -1,5 +1,6 @@
-/* Allocators: the input is a sequence of takes and gives, two bytes each, behind four bytes of settings. Whatever the
- * sequence, tensors do not overlap, offsets are aligned, and the figure is never below what is taken at once. */
+/* Fuzzes allocators: the input is a sequence of allocations and releases, two bytes each, after four bytes of settings.
+ * Whatever the sequence, tensors do not overlap, offsets are aligned, and the figure is never below the memory
+ * allocated at once. */
 #include <assert.h>
 
 #include "fuzz.h"
@@ -21,7 +22,7 @@ static int64_t bytes_of(uint8_t code)
     return (INT64_C(1) + code % 16) << (code / 16 * 2 + 2);
 }
 
-/* Pages have a bit each: a tensor of a hundred million of them would be nothing but bits to clear. */
+/* Pages have a bit each: a tensor of a hundred million of them would only cost time to clear bits. */
 static int64_t bytes_within(uint8_t code, const ek_rules *rules)
 {
     const int64_t bytes = bytes_of(code), most = rules->page_bytes * MOST_PAGES;

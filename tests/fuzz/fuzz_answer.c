@@ -1,5 +1,5 @@
-/* Answers of the server: an address, without its slashes and token, asked of the index of a small trace. Whatever the
- * bytes, there is a reply, which is JSON where it says so, or a message for the client. */
+/* Fuzzes answers of the server: an address, without its slashes and token, requested from the index of a small trace.
+ * Whatever the bytes, there is a reply, which is JSON where its type is JSON, or a message for the client. */
 #include <assert.h>
 #include <jansson.h>
 #include <stdio.h>
@@ -49,7 +49,8 @@ static void remove_files(void)
     unlink(trace_path);
 }
 
-/* Made once: what is asked is the input. The trace is there as long, since details of events are read from it. */
+/* Made once: only the request is the input. The trace exists as long as the index, since details of events are read
+ * from it. */
 static const ek__serving *serving(void)
 {
     static const ek_serve_options serve_options = {.title = "title", .name = "name"};

@@ -1,5 +1,5 @@
-/* Scripts with arguments, and the other files with Megatron's rules: whatever the bytes, there is an error with a
- * message, or a job that its framework would run, whose copy is the same job. */
+/* Fuzzes scripts with arguments, and the other files with Megatron's rules: whatever the bytes, there is an error with
+ * a message, or a job that its framework would run, and its copy is the same job. */
 #include <assert.h>
 #include <string.h>
 

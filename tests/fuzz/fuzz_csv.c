@@ -1,4 +1,4 @@
-/* CSV: whatever the bytes, rows end, cells are text within the file's size, and a file reads like memory. */
+/* Fuzzes CSV: whatever the bytes, rows end, cells are text within the file's size, and a file reads like memory. */
 #include <assert.h>
 #include <string.h>
 

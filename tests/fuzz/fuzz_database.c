@@ -1,6 +1,6 @@
-/* A profiler's database, whatever its bytes are: what it can be read as is read to its end. Events are a JSON text with
- * an array, tables have a header and as many cells in each row, and reading in pieces of any size gives the same bytes.
- * SQLite opens files by name, so the bytes go through one of a folder in memory. */
+/* Fuzzes a profiler's database: whatever the bytes, each form that it can be read as is read to its end. Events are a
+ * JSON text with an array, tables have a header and as many cells in each row, and reading in pieces of any size gives
+ * the same bytes. SQLite opens files by name, so the bytes go through one of a folder in memory. */
 #include <assert.h>
 #include <jansson.h>
 #include <stdio.h>
@@ -11,7 +11,7 @@
 #include "fuzz.h"
 #include "trace/database/database.h"
 
-/* Rows that SQLite makes of damaged pages may be many: what lies beyond says no more. */
+/* SQLite may make many rows of damaged pages: rows beyond this limit test nothing new. */
 enum { MOST = 1 << 20 };
 
 static const char *write_file(const uint8_t *data, size_t size)
@@ -47,7 +47,7 @@ static size_t read_as(const char *path, ek__file_type type, size_t piece, char *
     return n;
 }
 
-/* What is a tree of JSON in the reader's eyes must be one. Metadata that is none itself is told by that reader. */
+/* A text that the reader accepts as JSON must be JSON. Metadata that is not JSON is reported by that reader. */
 static void check_json(ek__file_type type, const char *text, size_t n)
 {
     bool needed = type == EK__FILE_TRACE || type == EK__FILE_profiler_info;

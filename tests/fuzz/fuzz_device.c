@@ -1,4 +1,5 @@
-/* A device file: what is read has rates a time can be computed with, and is written as what is read back. */
+/* Fuzzes a device file: a device that is read has rates that a time can be computed with, and the same device is read
+ * from its written file. */
 #include <assert.h>
 #include <math.h>
 #include <stdlib.h>

@@ -1,5 +1,6 @@
-/* The document under every reader: whatever the bytes, there is a bounded tree whose values can be described and typed,
- * or an error with a message and a place. Where aliases are allowed, more documents are read and none is lost. */
+/* Fuzzes the document below every reader: whatever the bytes, there is a bounded tree with values that can be described
+ * and typed, or an error with a message and a place. Where aliases are allowed, more documents are read and none is
+ * lost. */
 #include <assert.h>
 #include <stdlib.h>
 #include <string.h>

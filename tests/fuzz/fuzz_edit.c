@@ -1,5 +1,5 @@
-/* The editor: the input's lines up to an empty one are changes ("a.b=[1, 2]", at most four), the rest is the file. A
- * change is refused with a message, or gives a file in which this and nothing else differs. */
+/* Fuzzes the editor: the input's lines up to an empty one are changes ("a.b=[1, 2]", at most four), the rest is the
+ * file. A change is refused with a message, or gives a file in which only this change differs. */
 #include <assert.h>
 #include <stdlib.h>
 
@@ -9,7 +9,7 @@
 
 enum { MAX_CHANGES = 4 };
 
-/* Cut the line at `text` into a path and a value; returns what is behind it, NULL when it is no change. */
+/* Cut the line at `text` into a path and a value; returns the text after it, NULL when it is no change. */
 static char *read_wish(char *text, wish *w)
 {
     char *end = strchr(text, '\n'), *equals = strchr(text, '=');

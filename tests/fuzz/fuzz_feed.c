@@ -1,5 +1,5 @@
-/* Framing of traces: whatever the bytes, blocks of any size hold the same events, and where all of them are sound, the
- * file has the same header and the same problem. The first byte is the size of the smaller blocks. */
+/* Fuzzes framing of traces: whatever the bytes, blocks of any size hold the same events, and where all of them are
+ * sound, the file has the same header and the same problem. The first byte is the size of the smaller blocks. */
 #include <assert.h>
 #include <string.h>
 
@@ -7,7 +7,7 @@
 #include "fuzz.h"
 #include "trace/scan/scan.h"
 
-/* What was found in a file, in an order that blocks must not change. */
+/* The events of a file, in an order that blocks must not change. */
 typedef struct seen {
     int64_t n_events, n_others, damage; /* damage: byte of the file; -1 */
     uint64_t hash;
@@ -45,7 +45,7 @@ static void add_event(seen *s, const ek__block *block, const ek__raw_event *even
     }
 }
 
-/* Behind a damaged place nothing is read, as readers do. */
+/* After a damaged place nothing is read, as in readers. */
 static void walk(ek__feed *feed, seen *s)
 {
     ek__block block = {0};

@@ -1,5 +1,5 @@
-/* Peaks of a dry run written into an init file: what is written is read as the peaks that were given, a second time
- * nothing changes, and what is refused has a message. The first byte chooses the stages of the dry run. */
+/* Fuzzes peaks of a dry run written into an init file: the written file has the given peaks, writing it again changes
+ * nothing, and a refusal has a message. The first byte chooses the stages of the dry run. */
 #include <assert.h>
 #include <math.h>
 #include <stdlib.h>

@@ -1,5 +1,5 @@
-/* Headers of requests, a line each: host, origin, site, token. Whatever the bytes, only this machine's names with the
- * server's port pass, and only the token is the token. */
+/* Fuzzes headers of requests, a line each: host, origin, site, token. Whatever the bytes, only this machine's names
+ * with the server's port pass, and only the token is the token. */
 #include <assert.h>
 #include <stdlib.h>
 #include <string.h>

@@ -1,7 +1,7 @@
-/* Compressed files: whatever the bytes, ISA-L gives the bytes that zlib gives, in pieces of any size, and the same
- * problem; of what is damaged it may give more, as it takes codes that zlib refuses. From every spot that was noted the
- * rest of the bytes can be inflated again. The first byte is the size of pieces, and the distance of spots in units of
- * 64 bytes. */
+/* Fuzzes compressed files: whatever the bytes, ISA-L gives the bytes that zlib gives, in pieces of any size, and the
+ * same problem; of damaged files it may give more, as it accepts codes that zlib refuses. From every restart point the
+ * rest of the bytes can be inflated again. The first byte is the size of pieces, and the distance of restart points in
+ * units of 64 bytes. */
 #include <assert.h>
 #include <fcntl.h>
 #include <stdlib.h>

@@ -1,6 +1,6 @@
-/* Index files: whatever the bytes, opening ends with an index or a message, and an index that opens answers every
- * question. What keeps random bytes out is put right first: magic, sizes, checks; and sections that lie outside the
- * file are brought inside. */
+/* Fuzzes index files: whatever the bytes, opening ends with an index or a message, and an index that opens answers
+ * every query. The checks that reject random bytes are made valid first: magic, sizes, checksums; and sections outside
+ * the file are moved inside. */
 #include <assert.h>
 #include <stddef.h>
 #include <stdlib.h>

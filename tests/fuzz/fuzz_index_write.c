@@ -1,5 +1,5 @@
-/* The index of a trace: whatever the bytes, it ends with a file that keeps its promises or with a message, and threads
- * and memory do not matter. */
+/* Fuzzes the index of a trace: whatever the bytes, it ends with a valid file or with a message, and threads and memory
+ * do not matter. */
 #include <assert.h>
 #include <stdio.h>
 #include <stdlib.h>

@@ -1,4 +1,5 @@
-/* The init file: whatever the bytes, reading and decomposing ends with a result or with an error that has a message. */
+/* Fuzzes the init file: whatever the bytes, reading and decomposing ends with a result or with an error that has a
+ * message. */
 #include <assert.h>
 
 #include <evenkeel/evenkeel.h>

@@ -1,5 +1,6 @@
-/* The pipeline of an init file whose layers stand elsewhere, and the shape of one without peaks: whatever the bytes,
- * what is read is within its ranges, and a file that is read as a whole has the same shape by both ways. */
+/* Fuzzes the pipeline of an init file with its layers in another file, and the shape of one without peaks: whatever the
+ * bytes, the values are within their ranges, and a file that is read as a whole has the same shape by both
+ * functions. */
 #include <assert.h>
 #include <math.h>
 

@@ -1,6 +1,6 @@
-/* Graphs as text: whatever the bytes, every index is within its array, nodes stand in order, a file reads like memory,
- * and a node's own bytes are a node again. What was read is checked, compared with itself, in which nothing differs,
- * and written in every form. */
+/* Fuzzes graphs as text: whatever the bytes, every index is within its array, nodes are in order, a file reads like
+ * memory, and a node's own bytes are a node again. The graph is checked, compared with itself without a difference, and
+ * written in every form. */
 #include <assert.h>
 #include <stdlib.h>
 #include <string.h>

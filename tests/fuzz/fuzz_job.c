@@ -1,5 +1,5 @@
-/* A training job: what is read passes the check of jobs, its lists are within its layers, it and its copy are the same,
- * and so it is with degrees of the command line put in. What is refused has a message. */
+/* Fuzzes a training job: a job that is read passes the check of jobs, its lists are within its layers, and it equals
+ * its copy, also with degrees of the command line. A refusal has a message. */
 #include <assert.h>
 #include <stdlib.h>
 #include <string.h>

@@ -1,5 +1,5 @@
-/* A layout written into a training file: what is written is the file that was asked for, by a second reading, and what
- * is refused has a message. */
+/* Fuzzes a layout written into a training file: reading the written file gives the requested layout, and a refusal has
+ * a message. */
 #include <assert.h>
 #include <stdlib.h>
 #include <string.h>

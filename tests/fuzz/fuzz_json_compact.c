@@ -1,5 +1,5 @@
-/* A member of a JSON object copied without a tree: what is copied is the member's value as another reader of JSON finds
- * it, on one line, and copying it once more changes nothing. */
+/* Fuzzes a member of a JSON object copied without a tree: the copy is the member's value as another reader of JSON
+ * finds it, on one line, and copying it again changes nothing. */
 #include <assert.h>
 #include <jansson.h>
 #include <stdlib.h>

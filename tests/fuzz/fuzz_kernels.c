@@ -1,5 +1,5 @@
-/* A table of measured kernels, or of rates: what is read can be fitted to, and leaves a device with which times can be
- * computed. */
+/* Fuzzes a table of measured kernels, or of rates: a device can be fitted to any table that is read, and times can be
+ * computed with it. */
 #include <assert.h>
 #include <math.h>
 

@@ -1,5 +1,5 @@
-/* What a file is, by its content: whatever the bytes, every way to recognise one ends with a kind or a message, a
- * byte-order mark does not change what a run takes it for, and a file is the same whenever it is asked for. */
+/* Fuzzes the kind of a file, by its content: whatever the bytes, every function that recognises one ends with a kind or
+ * a message, a byte-order mark does not change its kind in a run, and repeated calls give the same kind. */
 #include <assert.h>
 #include <stdlib.h>
 #include <string.h>
@@ -36,7 +36,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
     assert(kind >= 0 && kind <= EK_RUN_UNKNOWN);
     ek_status status = ek_source_kind_of(path, &source, &err);
     assert(status == EK_OK ? (int)source < EK_N_SOURCE_KINDS : err.message[0] && (int)source == EK_N_SOURCE_KINDS);
-    if (ek__type_of_content(path, true, &strict)) /* what shows events is a trace for both */
+    if (ek__type_of_content(path, true, &strict)) /* a file with events is a trace for both */
         assert(strict == EK__FILE_TRACE && ek__type_of_content(path, false, &loose) && loose == EK__FILE_TRACE);
     else if (ek__type_of_content(path, false, &loose))
         assert(loose < EK__N_FILE_TYPES);

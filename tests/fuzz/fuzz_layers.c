@@ -1,4 +1,4 @@
-/* The layer file: what is read can be written and is then read again. */
+/* Fuzzes the layer file: a file that is read can be written, and the written file can be read. */
 #include <assert.h>
 
 #include <evenkeel/evenkeel.h>

@@ -1,4 +1,4 @@
-/* A log of a link test: what is read has sizes and times that a link can be fitted to. */
+/* Fuzzes a log of a link test: a log that is read has sizes and times that a link can be fitted to. */
 #include <assert.h>
 #include <math.h>
 

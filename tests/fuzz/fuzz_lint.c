@@ -1,4 +1,4 @@
-/* Training YAMLs under all rules: lint_files.c says what must hold. */
+/* Fuzzes training YAMLs under all rules: lint_files.c has the assertions. */
 #include "fuzz.h"
 #include "lint_files.h"
 

@@ -1,4 +1,4 @@
-/* Training programs under all rules: lint_files.c says what must hold. */
+/* Fuzzes training programs under all rules: lint_files.c has the assertions. */
 #include "fuzz.h"
 #include "lint_files.h"
 

@@ -1,4 +1,4 @@
-/* Launch scripts under all rules: lint_files.c says what must hold. */
+/* Fuzzes launch scripts under all rules: lint_files.c has the assertions. */
 #include "fuzz.h"
 #include "lint_files.h"
 

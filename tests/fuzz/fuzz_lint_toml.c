@@ -1,4 +1,4 @@
-/* TOML of torchtitan under all rules: lint_files.c says what must hold. */
+/* Fuzzes TOML of torchtitan under all rules: lint_files.c has the assertions. */
 #include "fuzz.h"
 #include "lint_files.h"
 

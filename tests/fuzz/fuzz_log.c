@@ -1,5 +1,5 @@
-/* Logs and listings: whatever the bytes, peaks are memory or missing, what ended a run is short printable lines, and a
- * log reads the same however it comes. */
+/* Fuzzes logs and listings: whatever the bytes, peaks are memory or missing, the reasons of a run's end are short
+ * printable lines, and a log reads the same from every source. */
 #include <assert.h>
 #include <math.h>
 #include <string.h>

@@ -1,5 +1,6 @@
-/* Predictions of a job's memory: whatever a file says, a job that passes the checks has a prediction whose parts add
- * up, a course whose largest moment is the peak, and what its layers keep; only a schedule without an order refuses it.
+/* Fuzzes predictions of a job's memory: whatever the file, a job that passes the checks has a prediction with parts
+ * that add up, a memory timeline with the peak as its maximum, and the saved activations of its layers; only a schedule
+ * without an order is refused.
  */
 #include <assert.h>
 #include <stdlib.h>
@@ -12,7 +13,7 @@
 #include "evenkeel/memory_report.h"
 #include "fuzz.h"
 
-enum { MOST_BLOCKS = 4096, MOST_PLAYED = 1000 }; /* of what a step takes, so that an input takes milliseconds */
+enum { MOST_BLOCKS = 4096, MOST_PLAYED = 1000 }; /* limit of a step's size, so that an input takes milliseconds */
 
 static void ignore(void *user, const ek_error *warning)
 {

@@ -1,6 +1,6 @@
-/* Numbers and short lists of them as texts: whatever the bytes, every reader takes the same text for a number, prints
- * what it read so that it is read again, and nothing is outside its range. A second reader with numbers of any length
- * says what microseconds are. */
+/* Fuzzes numbers and short lists of them as texts: whatever the bytes, every reader takes the same text for a number,
+ * prints the number so that it is read back, and nothing is outside its range. A second reader with numbers of any
+ * length is the oracle of microseconds. */
 #include <assert.h>
 #include <errno.h>
 #include <math.h>
@@ -40,7 +40,7 @@ static void check_number(const char *text)
     check_digits(number);
 }
 
-/* Times as nanoseconds: within half of one of what a long double holds. */
+/* Times as nanoseconds: within half a unit of the long double's value. */
 static void check_us(const char *text, size_t size)
 {
     int64_t ns, again;

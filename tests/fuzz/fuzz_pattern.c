@@ -1,5 +1,5 @@
-/* Patterns of recompute_config: the first line is a pattern, the second the path of an operator. Whatever the bytes, a
- * pattern that can be read matches the same whenever it is asked, only operators of the graph, and an operator's own
+/* Fuzzes patterns of recompute_config: the first line is a pattern, the second the path of an operator. Whatever the
+ * bytes, a pattern that can be read always matches the same operators, only those of the graph, and an operator's own
  * path is a pattern of it. */
 #include <assert.h>
 #include <stdlib.h>
@@ -10,7 +10,7 @@
 #include "model/graph.h"
 #include "model/pattern.h"
 
-/* A graph of the input's operator, one that is always there, and communication behind that. */
+/* A graph of the input's operator, one that is always there, and communication after that. */
 static void make_graph(ek__graph *graph, const char *path)
 {
     memset(graph, 0, sizeof *graph);

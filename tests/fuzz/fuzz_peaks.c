@@ -1,5 +1,5 @@
-/* Measured peaks: whatever the bytes, each stage has one peak at most, of a stage of the job and in its range, or there
- * is an error with a message. */
+/* Fuzzes measured peaks: whatever the bytes, each stage has one peak at most, of a stage of the job and in its range,
+ * or there is an error with a message. */
 #include <assert.h>
 #include <math.h>
 

@@ -1,4 +1,4 @@
-/* The plan file: a plan that is read is a plan of the model, so it can be simulated. */
+/* Fuzzes the plan file: a plan that is read is a plan of the model, so it can be simulated. */
 #include <assert.h>
 #include <string.h>
 
@@ -10,7 +10,7 @@
 #include "evenkeel/strategies.h"
 #include "fuzz.h"
 
-/* 12 layers that know every recompute kind. */
+/* 12 layers with every recompute kind. */
 static ek_layer body = {.name = "layer",
                         .n_layers = 12,
                         .forward_time = 10,

@@ -1,5 +1,5 @@
-/* Profiles as a source of a calibration: whatever the bytes, what is taken are kernels and times that a device can be
- * fitted to. The first byte chooses: an operator of PyTorch or of Ascend, its texts a line each; else a profile. */
+/* Fuzzes profiles as a source of a calibration: whatever the bytes, a device can be fitted to the kernels and times
+ * that are read. The first byte chooses: an operator of PyTorch or of Ascend, its texts a line each; else a profile. */
 #include <assert.h>
 #include <math.h>
 #include <stdlib.h>

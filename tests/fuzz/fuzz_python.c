@@ -1,5 +1,5 @@
-/* Programs under lint's checks: whatever the bytes, there is an error with a place, or a structure whose parts point
- * into each other as its header says. */
+/* Fuzzes programs under lint's checks: whatever the bytes, there is an error with a place, or a structure with links
+ * between its parts as documented in its header. */
 #include <assert.h>
 #include <string.h>
 

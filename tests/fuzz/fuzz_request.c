@@ -1,4 +1,4 @@
-/* A request's address: whatever the bytes, its pieces lie within it, values are within their ranges, a list is
+/* Fuzzes a request's address: whatever the bytes, its pieces lie within it, values are within their ranges, a list is
  * ascending, and values that are written again are read as the same. */
 #include <assert.h>
 #include <inttypes.h>
@@ -29,7 +29,7 @@ static size_t print_text(const ek__request *r, char *out)
     return n + (size_t)sprintf(out + n, "&");
 }
 
-/* Written anew, every text encoded and every list as ranges. */
+/* Written again, every text encoded and every list as ranges. */
 static size_t print(const ek__request *r, char *out)
 {
     size_t n = 0;
@@ -78,7 +78,7 @@ static void check_values(const ek__request *r)
     assert(!(r->given & EK__HAS(BEGIN)) || !(r->given & EK__HAS(END)) || r->begin <= r->end);
 }
 
-/* Written anew it may be longer than an address may be. */
+/* Written again it may be longer than the limit of addresses. */
 static void check_again(const ek__request *r, unsigned takes)
 {
     static char text[1 << 18];

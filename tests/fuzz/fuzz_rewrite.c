@@ -1,5 +1,5 @@
-/* A trace written anew: whatever the bytes, what a selection keeps is a trace that can be read, holds what was counted,
- * and is written as the same events once more. The first byte chooses what is kept. */
+/* Fuzzes a rewritten trace: whatever the bytes, a selection is a trace that can be read, contains the counted events,
+ * and gives the same events when it is rewritten. The first byte chooses the selection. */
 #include <assert.h>
 #include <stdlib.h>
 #include <string.h>
@@ -26,7 +26,7 @@ static char *write_trace(const char *path, const ek_trace_selection *selection, 
     return NULL;
 }
 
-/* Everything of what was written is kept by a selection of all. */
+/* A selection of everything keeps all of the written trace. */
 static void check_again(const char *text, size_t size, const ek_trace_written *written)
 {
     const ek_trace_selection all = {0};

@@ -1,4 +1,4 @@
-/* Tables of measured runs: no input may do more than be refused with a message; a run that counts has a job that its
+/* Fuzzes tables of measured runs: a wrong input is refused with a message; a run that counts has a job that its
  * framework runs, devices and a step. Tables that name job files are left out: any file could be meant, and fuzz_job
  * reads those. */
 #include <assert.h>

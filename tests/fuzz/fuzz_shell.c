@@ -1,5 +1,5 @@
-/* Scripts under lint's checks: whatever the bytes, there is an error with a place, or settings and commands whose
- * places are in the text. */
+/* Fuzzes scripts under lint's checks: whatever the bytes, there is an error with a place, or settings and commands with
+ * places in the text. */
 #include <assert.h>
 #include <string.h>
 

@@ -1,4 +1,4 @@
-/* Memory snapshots, pickled or as JSON: whatever the bytes are, the maps that come of them hang together. */
+/* Fuzzes memory snapshots, pickled or as JSON: whatever the bytes, the maps made from them are consistent. */
 #include <assert.h>
 #include <string.h>
 

@@ -1,5 +1,5 @@
-/* Every reader of a table, chosen by the first byte: whatever the others are, figures hang together and texts are
- * there. A second reading on top must not break what the first has filled. */
+/* Fuzzes every reader of a table, chosen by the first byte: whatever the others, figures are consistent and texts are
+ * there. A second reading into the same result must not damage that of the first. */
 #include <assert.h>
 #include <string.h>
 
@@ -41,7 +41,7 @@ static void check_operators(const ek_trace_operators *ops)
         assert(ops->table[i].name);
 }
 
-/* Receives are part of a step's communication, and what is exposed of them part of them. */
+/* Receives are part of a step's communication, and their exposed time is part of them. */
 static void check_receives(const ek_trace_rank *rank)
 {
     for (int i = 0; i < rank->n_steps; i++) {

@@ -1,5 +1,5 @@
-/* TOML as a document: whatever the bytes, there is a bounded tree whose values have places inside the text, or an error
- * with a message and a place. */
+/* Fuzzes TOML as a document: whatever the bytes, there is a bounded tree of values with places inside the text, or an
+ * error with a message and a place. */
 #include <assert.h>
 #include <string.h>
 

@@ -1,4 +1,4 @@
-/* Traces: whatever the bytes, reading ends with events or a message, and one thread finds what two find. */
+/* Fuzzes traces: whatever the bytes, reading ends with events or a message, and one thread finds what two find. */
 #include <assert.h>
 #include <stdlib.h>
 #include <string.h>

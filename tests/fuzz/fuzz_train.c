@@ -1,5 +1,5 @@
-/* The training file: what is read has shapes that a model can be split by, and a plan that places its layers; putting
- * another plan there is refused with a message, or gives a file from which that plan is read. */
+/* Fuzzes the training file: a file that is read has shapes that a model can be split by, and a plan that places its
+ * layers; writing another plan into it is refused with a message, or gives a file with that plan. */
 #include <assert.h>
 #include <math.h>
 #include <stdlib.h>
@@ -53,7 +53,7 @@ static void check_plan(const char *path)
     ek_job_clear(&now);
 }
 
-/* The degrees alone are of no more devices than there may be. */
+/* The degrees have no more devices than the limit. */
 static void check_degrees(const char *path)
 {
     ek_job job;

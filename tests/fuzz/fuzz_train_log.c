@@ -1,5 +1,6 @@
-/* Training logs: whatever the bytes, a step has a number, a line and a time or a rate above 0, every other figure is a
- * number or missing, the summary lies within the steps, and lines without steps behind the log change nothing. */
+/* Fuzzes training logs: whatever the bytes, a step has a number, a line and a time or a rate above 0, every other
+ * figure is a number or missing, the summary lies within the steps, and lines without steps after the log change
+ * nothing. */
 #include <assert.h>
 #include <math.h>
 #include <stdlib.h>

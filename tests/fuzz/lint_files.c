@@ -1,5 +1,5 @@
-/* What the targets of linted files share: whatever the bytes, there is an error, or findings whose places are in the
- * text, in order, and JSON and SARIF that can be read again. */
+/* Shared checks of the targets of linted files: whatever the bytes, there is an error, or findings in order, with
+ * places in the text, and JSON and SARIF that can be read again. */
 #include "lint_files.h"
 
 #include <assert.h>

@@ -1,4 +1,4 @@
-/* tests/fuzz/lint_files.h - a file under all rules of its kind, and what the writers make of the findings. */
+/* tests/fuzz/lint_files.h - a file under all rules of its kind, and the output of the writers. */
 #ifndef LINT_FILES_H
 #define LINT_FILES_H
 

@@ -1,4 +1,4 @@
-/* tests/fuzz/lint_rules.h - all rules of lint on one input, for targets of readers that lint alone uses. */
+/* tests/fuzz/lint_rules.h - all rules of lint on one input, for targets of readers that only lint uses. */
 #ifndef FUZZ_LINT_RULES_H
 #define FUZZ_LINT_RULES_H
 

@@ -1,7 +1,7 @@
 #!/bin/sh
-# A search for layouts and both sweeps on 1, 2, 4 and 8 processes: what is printed is what one program without MPI prints;
-# a process that is stopped for a while costs time only, and one that is killed ends all by the launcher, with no file begun.
-# Prints TAP.
+# Tests a search for layouts and both sweeps on 1, 2, 4 and 8 processes: they print the same as a program without MPI; a
+# process that is stopped for a while only costs time; when one is killed, the launcher ends all, and no partial file is
+# left. Prints TAP.
 #
 #   tests/mpi/plan.sh PLAIN PLAIN_MPI SANITIZED_MPI
 set -u
@@ -15,7 +15,7 @@ sanitized=$(readlink -f "$3")
 work=$(mktemp -d) || exit 2
 trap 'rm -rf "$work"' EXIT
 cd "$work" || exit 2
-# Without what the clock says.
+# Without times.
 untimed() { grep -vE '^  "(first_)?seconds"'; }
 
 job="plan $root/examples/llama2_13b_2_pp2.yaml --device 910B --devices 16 --threads 1 -q --format json"
@@ -43,7 +43,8 @@ memory="balance $root/tests/data/small_init.yaml -s 4 -mb 8 -t 10 --sweep mem=40
     same few few.3 "under sanitizers, too"
 }
 
-# A process that stops, and one that is killed where the launcher lets the others go on, which Open MPI's does when asked.
+# A process that stops, and one that is killed while the launcher lets the others continue, for which Open MPI has an
+# option.
 recover=
 mpirun --version 2>/dev/null | grep -q 'Open MPI' && recover=KILL
 for signal in STOP $recover; do
@@ -83,8 +84,7 @@ done
 launch 2 "$mpi" balance "$root/tests/data/small_init.yaml" -s 4 -mb 8 >alone 2>said
 { [ $? -eq 2 ] && [ ! -s alone ] && grep -q "give --sweep" said && [ "$(grep -c 'evenkeel: error' said)" -eq 1 ]; }
 ok $? "one balance has nothing to share, which is said once"
-# A process that cannot read what the others read, by itself or as all do: one sentence at once, where a process that only
-# is not heard of would be waited for 30 s.
+# One or all processes cannot read a file: one sentence at once, whereas a silent process would be waited for 30 s.
 cp "$root/tests/data/job/llama.yaml" job.yaml
 cp "$root/tests/data/small_init.yaml" init.yaml
 mkdir -p elsewhere

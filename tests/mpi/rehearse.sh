@@ -1,10 +1,11 @@
 #!/bin/sh
-# Rehearsals: what deadlocks does so for real, steps take what is predicted, wrong orders and damaged messages are named.
+# Tests rehearsals: plans that deadlock do so for real, steps take the predicted time, wrong orders and damaged messages
+# are reported.
 #
 #   rehearse.sh PLAIN PLAIN_MPI SANITIZED_MPI        prints TAP
 #   EK_FULL=1 rehearse.sh ...                        every schedule at 4, 8 and 16 stages
 #
-# Cores are shared with whatever else runs here: a step that took too long is tried again, and the limit stays.
+# Cores are shared with other programs: a step that took too long is tried again, with the same limit.
 set -u
 . "$(dirname "$0")/launch.sh"
 plain=$(readlink -f "$1")
@@ -24,7 +25,7 @@ rehearse() { # N OPTION...: with both outputs in files
     shift
     launch "$rehearse_n" "$mpi" rehearse "$@" >out 2>err
 }
-says() { # TEXT: is it in what was said?
+says() { # TEXT: is it in the messages?
     grep -qF -- "$1" err
 }
 figure() { # KEY: of the JSON answer
@@ -48,9 +49,9 @@ try() { # TIMES PERCENT N OPTION...
 times="--uniform forward=10,backward=20 --no-payload"
 short="--uniform forward=1,backward=2 --no-payload --steps 1"
 
-# What no clock judges runs side by side, each part in a folder of its own: most of it is waiting.
+# Tests without time limits run in parallel, each in a separate folder: they mostly wait.
 parts=
-part() { # NAME: a function; what it prints comes when all have ended
+part() { # NAME: a function; its output is printed when all have ended
     mkdir "$1" && { (cd "$1" && "$1") >"$1.tap" || echo "not ok - the part $1 did not end" >>"$1.tap"; } &
     parts="$parts $1.tap"
 }
@@ -58,7 +59,7 @@ numbered() { # the plan of TAP, too
     awk '/^(not )?ok - / { n++; sub(/ok - /, "ok " n " - ") } { print; fflush() } END { print "1.." n + 0 }'
 }
 
-# ---- who may start it ----
+# ---- programs that may start it ----
 starts() {
     "$plain" rehearse plan.yaml >out 2>err
     [ $? = 2 ] && says 'mpirun -n 16 evenkeel-mpi rehearse plan.yaml'

@@ -1,7 +1,7 @@
 #!/bin/sh
-# Traces read by several processes: the same bytes as one, for shared files and for those of each process's own disk;
-# processes that are stopped for good are left out and named, killed ones end all by the launcher; no output is half-written;
-# wrong use is told in one sentence. Prints TAP.
+# Tests traces read by several processes: the output is the same bytes as that of one, for shared files and for files on
+# each process's own disk; permanently stopped processes are left out and named, when one is killed the launcher ends
+# all; no output is partial; wrong use is reported in one sentence. Prints TAP.
 #
 #   tests/mpi/trace.sh PLAIN PLAIN_MPI SANITIZED_MPI
 set -u
@@ -19,7 +19,7 @@ says() { # FILE TEXT NAME
     ok $told "$3"
 }
 
-# A run of so many ranks of one group, each with some kernels and collectives that it reaches when its number says.
+# A run of N ranks in one group, each with some kernels and collectives that it reaches at a time given by its number.
 rank_file() { # RANK RANKS KERNELS
     awk -v rank="$1" -v world="$2" -v kernels="$3" 'BEGIN {
         printf "{\"schemaVersion\":1,\"distributedInfo\":{\"backend\":\"nccl\",\"rank\":%d,\"world_size\":%d},\"traceEvents\":[\n", rank, world

@@ -1,6 +1,6 @@
-/* Preloaded into a unit test, this runs only some of its cases, and ends at the first that fails. EK_CASES has their
- * numbers, such as "0 4 5", counted through all groups of the program; with "names" it prints the names of all and runs
- * none. A case is a row of the table that cmocka runs. */
+/* Runs only some cases of a unit test, which this library is preloaded into, and ends at the first that fails. EK_CASES
+ * has their numbers, such as "0 4 5", counted through all groups of the program; with "names" it prints the names of
+ * all and runs none. A case is a row of the table that cmocka runs. */
 #define _GNU_SOURCE
 #include <dlfcn.h>
 #include <setjmp.h>
@@ -48,7 +48,7 @@ int _cmocka_run_group_tests(const char *group, const struct CMUnitTest *tests, s
     return failed;
 }
 
-/* What a failed assertion calls. */
+/* The function that a failed assertion calls. */
 void _fail(const char *const file, const int line)
 {
     void (*go_on)(const char *, int);

@@ -1,5 +1,5 @@
-"""Makes one folder a copy of another: copy_tree.py FROM TO. Only what differs is written, with the time of now, so that a build
-of the copy compiles what has changed since the last one, and nothing else."""
+"""Makes one folder a copy of another: copy_tree.py FROM TO. Only different files are written, with the current time, so
+that a build of the copy compiles only the files changed since the last one."""
 import filecmp
 import os
 import shutil

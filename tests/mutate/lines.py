@@ -1,6 +1,6 @@
-"""The build that says what a test reaches: objects of the library and the program once more, with line tables and a call at
-the start of every basic block (see reach.py), and statically linked with the tests' objects of the plain build. Only what has
-changed is made."""
+"""Makes the build that records the lines that a test reaches: further objects of the library and the program, with line
+tables and a call at the start of every basic block (see reach.py), statically linked with the tests' objects of the
+plain build. Only changed files are rebuilt."""
 import os
 import shlex
 import subprocess

@@ -1,9 +1,9 @@
-"""Mutants of C files: which changes of one token there are, and which are equivalent.
+"""Lists the mutants of C files: the possible changes of one token, and the equivalent ones.
 
-A file is cut into tokens; no parser is needed, because a change that does not compile is drawn anew. Not changed are:
-comments, strings and preprocessor lines; assertions, which check contracts and have no effect of their own; enumerations and
-the sizes of arrays, where one more is no fault; statements and functions that only release something, which a sanitizer
-sees and a result does not.
+A file is cut into tokens; no parser is needed, because a change that does not compile is replaced by another. Not
+changed are: comments, strings and preprocessor lines; assertions, which check contracts and have no effect of their
+own; enumerations and the sizes of arrays, where one more is no fault; statements and functions that only release
+something: a missing release is visible to a sanitizer, but not in a result.
 """
 import bisect
 import re

@@ -1,4 +1,5 @@
-"""Draws mutants, runs the tests that reach each of them, and says which survive. mutate.sh makes the builds and starts this."""
+"""Draws mutants, runs the tests that reach each of them, and reports the survivors. mutate.sh makes the builds and
+starts this."""
 import argparse
 import contextlib
 import hashlib
@@ -22,7 +23,7 @@ import reach
 
 COMPILE_SECONDS = 120
 QUICK = 0.3  # cases that take less run together
-LINK_SECONDS = 0.5  # of a test that is linked anew for each mutant
+LINK_SECONDS = 0.5  # of a test that is linked again for each mutant
 
 
 def say(text, progress=False):
@@ -42,8 +43,8 @@ def static_link(command, library, archive):
 
 
 def wrapped_links(folder, commands, links):
-    """How to link the tests that put functions of their own before the library's, which only a static library lets them.
-    The archive is thin: it has the names of the objects alone."""
+    """How to link the tests that replace functions of the library by their own, which only a static library permits.
+    The archive is thin: it has only the names of the objects."""
     archive = os.path.join(folder, "wrapped.a")
     objects = [command["output"] for command in commands.values() if command["library"]]
     if os.path.exists(archive):
@@ -145,8 +146,8 @@ class Build:
         return self.program(batch) in self.wrapped
 
     def ordered(self, batches, mutant, learned):
-        """First those that promise most kills a second, by what they did for mutants of the same folder, and by the words
-        that their name has in common with the source's."""
+        """Tests with the most expected kills per second come first, by their kills of mutants of the same folder, and
+        by the words that their name shares with the source's."""
         words = words_of(mutant.file)
 
         def promise(batch):
@@ -276,8 +277,9 @@ def stop(number, frame):
 
 
 class Results:
-    """What is known of mutants, in a file of the folder that is worked in: a later run goes on from there. A result holds until
-    the source of its mutant changes. A run with some of the tests only adds what they kill, and relies on nothing."""
+    """Results of mutants, in a file of the work folder: a later run continues from there. A result is valid until the
+    source of its mutant changes. A run with only some of the tests adds their kills, and relies on no earlier
+    result."""
 
     def __init__(self, path, texts, some_tests):
         self.digests = {file: hashlib.sha256(text.encode()).hexdigest()[:16] for file, text in texts.items()}
@@ -420,7 +422,7 @@ def main():
     try:
         for thread in threads:
             thread.join()
-    except Stopped:  # what has been tried counts all the same
+    except Stopped:  # the mutants tried so far count nevertheless
         state["error"] = "stopped"
 
     table = defaultdict(lambda: [0, 0, 0, 0])

@@ -1,9 +1,9 @@
-"""The tests of a build, and which lines of the sources each of them reaches.
+"""Finds the tests of a build, and the lines of the sources that each of them reaches.
 
-Lines come from a build of its own (see lines.py): statically linked, so that one file holds all code, and with a call at
-the start of every basic block, whose return address reached.c records. The linker's map says which object an address
-belongs to, the object's line table and the places of those calls say which lines the block holds. A test is one case of a
-unit test (see cases.c), one of the command line's, or a script of them.
+Lines come from a separate build (see lines.py): statically linked, so that one file contains all code, and with a call
+at the start of every basic block. reached.c records the return address of the call. The linker's map gives the object
+of an address, and the object's line table and the places of those calls give the lines of the block. A test is one case
+of a unit test (see cases.c), one of the command line's, or a script of them.
 """
 import array
 import base64
@@ -25,7 +25,7 @@ from collections import defaultdict
 
 CALL = "__sanitizer_cov_trace_pc"
 MEMORY, FILE = 6 << 30, 1 << 30  # a mutant may allocate or write without end
-LONG = 1  # seconds after which what a case of a unit test reaches is taken for all that it reaches
+LONG = 1  # seconds after which the lines reached by a case of a unit test are taken as complete
 FASTER = 3  # so many times faster the build of the mutants is at least, as soon as it computes
 STARTUP = 0.04  # seconds of the processor that a process takes which does nothing
 
@@ -40,7 +40,7 @@ def set_limits():
 
 
 def end_all():
-    """When this program is stopped, so is what it has started."""
+    """When this program is stopped, so are its child processes."""
     for group in list(running):
         end_group(group)
 
@@ -75,8 +75,9 @@ def watch(group, seconds, over):
 
 
 def run(command, folder, environment, seconds):
-    """Exit status, None when it took longer, and the seconds it took. Seconds are the processor's, so that a busy machine
-    ends nothing early; what hangs without computing ends after ten times as many. Whatever the command started ends with it."""
+    """Exit status, None when it took longer, and the seconds it took. Seconds are the processor's, so that a busy
+    machine ends no test early; a test that hangs without computing ends after ten times as many. All processes of the
+    command end with it."""
     process = subprocess.Popen(command, cwd=folder, env=environment, stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL,
                                stderr=subprocess.DEVNULL, start_new_session=True)
     running.add(process.pid)
@@ -115,7 +116,7 @@ class Batch:
 
 
 def batches(tests, quick):
-    """Cases that take less than so many seconds together, the others alone."""
+    """Cases below this number of seconds run together, the others separately."""
     together = defaultdict(list)
     for test in tests:
         together[test.group if test.case is not None and test.seconds < quick else test.name].append(test)
@@ -123,7 +124,7 @@ def batches(tests, quick):
 
 
 def tests_of(work, build, tree, pattern, environment):
-    """The tests of a build that judge what the library or the program does, and whose group has the pattern."""
+    """The tests of a build that test the library or the program and have the pattern in their group."""
     described = json.loads(subprocess.run(["meson", "introspect", "--tests", build], check=True, capture_output=True).stdout)
     tests = []
     commands = {test["name"]: [in_build(part, build) for part in test["cmd"]] for test in described}
@@ -252,7 +253,7 @@ class Program:
 
 
 class Reach:
-    """Which tests reach a line, and how long they take at most: the build that says so is slower."""
+    """The tests that reach a line, and their maximum time: the build that records lines is slower."""
 
     def __init__(self, work, tree, environment, longest, tests, sources, say):
         self.work, self.tree, self.longest, self.say = work, tree, longest, say
@@ -264,15 +265,15 @@ class Reach:
         self.hits = []  # of a test: program -> a bit for each of its calls
 
     def measure(self, jobs):
-        """Runs every test once; what is known of an unchanged test is taken from the folder.
-        @return names of the tests that fail, and of those that take too long"""
+        """Runs every test once; results of unchanged tests are taken from the folder. @return names of the tests that
+        fail, and of those that take too long"""
         known_path = os.path.join(self.work, "reach.jsonl")
         known = {}
         if os.path.exists(known_path):
             with open(known_path, encoding="utf-8") as file:
                 known = dict(json.loads(line) for line in file if line.endswith("\n"))
         keys = [test.name + " " + fingerprint(test, self.lines) for test in self.tests]
-        # What took too long may do now.
+        # Tests that took too long may be fast enough now.
         missing = iter([i for i, key in enumerate(keys)
                         if key not in known or known[key][1] is None and known[key][0] < FASTER * self.longest])
         lock = threading.Lock()
@@ -286,7 +287,7 @@ class Reach:
                 result = self._measure_one(self.tests[number], os.path.join(self.work, f"reached{job}"))
                 with lock:
                     known[keys[number]] = result
-                    with open(known_path, "a", encoding="utf-8") as file:  # a run that is stopped need not begin anew
+                    with open(known_path, "a", encoding="utf-8") as file:  # a stopped run need not start again
                         file.write(json.dumps((keys[number], result)) + "\n")
                     self.say(f"test {number + 1} of {len(self.tests)}: {self.tests[number].name}, {result[0]:.2f} s", True)
 
@@ -317,8 +318,9 @@ class Reach:
         return self.programs[name]
 
     def _measure_one(self, test, folder):
-        """Seconds, whether it passes (None: it takes too long), and what it reaches. A long case reaches at its beginning
-        nearly all that it reaches, so it is ended, and timed in the faster build; a script does one thing after another."""
+        """Seconds, whether it passes (None: it takes too long), and the lines that it reaches. A long case reaches
+        nearly all its lines at its beginning, so it is ended, and timed in the faster build; a script must run to its
+        end."""
         shutil.rmtree(folder, ignore_errors=True)
         os.mkdir(folder)
         batch = Batch([test])
@@ -337,8 +339,8 @@ class Reach:
         return seconds, passes, found
 
     def of(self, mutant):
-        """The tests that reach a mutant. A line without code of its own belongs to the statement before it; data belongs to
-        all tests that reach its file, and to all tests where the file has no code."""
+        """The tests that reach a mutant. A line without its own code belongs to the statement before it; data belongs
+        to all tests that reach its file, and to all tests where the file has no code."""
         code, line = self.objects.code[mutant.file], mutant.line
         if not mutant.in_function:
             if not code:

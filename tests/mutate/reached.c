@@ -1,8 +1,7 @@
-/* Which places of the program a run reaches: one byte for each address, in the file $EK_REACHED/PROGRAM, which the runs
- * of one test share. The compiler calls __sanitizer_cov_trace_pc at the start of every basic block
- * (-fsanitize-coverage=trace-pc). Bytes are written straight into the mapped file, so that a process which is killed,
- * or ends with _exit, leaves what it reached as well. Program and library must be one file: link the library
- * statically. */
+/* Records the places of the program that a run reaches: one byte for each address, in the file $EK_REACHED/PROGRAM,
+ * which the runs of one test share. The compiler calls __sanitizer_cov_trace_pc at the start of every basic block
+ * (-fsanitize-coverage=trace-pc). Bytes are written straight into the mapped file, so that the places are also recorded
+ * when a process is killed or ends with _exit. Program and library must be one file: link the library statically. */
 #define _GNU_SOURCE
 #include <errno.h>
 #include <fcntl.h>

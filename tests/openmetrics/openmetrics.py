@@ -1,5 +1,5 @@
-"""What `evenkeel metrics --format openmetrics` writes, read by a parser of its own by the text of OpenMetrics 1.0, by the one of
-prometheus_client where that is there, and held against the JSON of the same run.
+"""Checks the output of `evenkeel metrics --format openmetrics`: reads it with its own parser after the text of
+OpenMetrics 1.0, and with that of prometheus_client where installed, and compares it with the JSON of the same run.
 
     openmetrics.py EVENKEEL ROOT
 
@@ -176,7 +176,7 @@ def run(words, folder, form):
 
 
 def their_parsers(data):
-    """Samples by prometheus_client: of OpenMetrics, and of the older text format. None: it is not there."""
+    """Samples by prometheus_client: of OpenMetrics, and of the older text format. None: it is not installed."""
     try:
         from prometheus_client.openmetrics import parser as new
         from prometheus_client import parser as old

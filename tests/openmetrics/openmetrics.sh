@@ -1,5 +1,5 @@
 #!/bin/sh
-# What `evenkeel metrics --format openmetrics` writes, by a parser in Python; skipped without python3.
+# Checks the output of `evenkeel metrics --format openmetrics` with a parser in Python; skipped without python3.
 #
 #   tests/openmetrics/openmetrics.sh EVENKEEL ROOT
 set -u

@@ -1,10 +1,10 @@
-"""Compares what lint's reader finds in Python programs with Python's own tokenize and ast: all tokens; of calls their
-places, arguments, functions and whether they are in a loop.
+"""Compares the tokens and calls that lint's reader finds in Python programs with Python's own tokenize and ast: all
+tokens; of calls their places, arguments, functions and whether they are in a loop.
 
     compare.py DUMP_PYTHON [FILES]
 
 Real programs are those of the standard library; random ones are put together from pieces that a tokenizer can get
-wrong. Python before 3.12 gives an f-string as one string: then what the reader finds inside is one string too, and
+wrong. Python before 3.12 gives an f-string as one string: then the reader's tokens inside count as one string too, and
 random programs have no quotes of the same kind inside f-strings. Prints TAP.
 """
 import ast
@@ -50,12 +50,12 @@ def reference(data):
 
 
 class Calls(ast.NodeVisitor):
-    """{(line, column behind a call): (in a loop, positional arguments, function, keywords)}"""
+    """{(line, column after a call): (in a loop, positional arguments, function, keywords)}"""
 
     def __init__(self, data):
         self.lines = data.replace(b"\r\n", b"\n").split(b"\n")
         self.found, self.function, self.loop = {}, "-", False
-        self.patterns = []  # case A(b): the reader takes them for calls, as its header says
+        self.patterns = []  # case A(b): the reader takes them for calls, as documented in its header
 
     def within(self, nodes, function, loop):
         before = self.function, self.loop
@@ -108,7 +108,7 @@ class Calls(ast.NodeVisitor):
 
 def reference_calls(data):
     if b"\f" in data:
-        return None  # ast counts columns anew behind a form feed
+        return None  # ast restarts columns after a form feed
     visitor = Calls(data)
     visitor.visit(ast.parse(data))
     return visitor

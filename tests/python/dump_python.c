@@ -1,7 +1,7 @@
-/* Prints what lint's reader finds in Python programs, for tests/python/compare.py: a line for each token with its kind,
- * line, column and size; one for each call with the line and column behind it, whether it is in an f-string, whether it
- * is in a loop, its positional arguments, its function and its keywords; then the error, if there is one. Names of
- * files come on standard input. */
+/* Prints the tokens and calls that lint's reader finds in Python programs, for tests/python/compare.py: a line for each
+ * token with its kind, line, column and size; one for each call with the line and column after it, whether it is in an
+ * f-string, whether it is in a loop, its positional arguments, its function and its keywords; then the error, if there
+ * is one. Names of files come on standard input. */
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>

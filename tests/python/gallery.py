@@ -1,4 +1,4 @@
-"""Checks bench/gallery.py: estimates are the program's own, plans are made up by hand, so that every figure of the page
+"""Checks bench/gallery.py: estimates come from the program, plans are written by hand, so that every figure of the page
 is known beforehand. Prints TAP."""
 
 import json
@@ -18,7 +18,7 @@ estimate = json.loads(subprocess.run([evenkeel, 'estimate', str(ROOT / 'examples
 
 
 def made_plan(step, bubble_saved, **changes):
-    """A plan whose step is given; of its parts only the bubble and the matrix products differ from the estimate's."""
+    """A plan with a given step; of its parts only the bubble and the matrix products differ from the estimate's."""
     parts = {part['name']: part['seconds'] for part in estimate['parts']}
     parts['bubble'] -= bubble_saved
     parts['matrix'] -= estimate['step_time_s'] - step - bubble_saved

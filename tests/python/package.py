@@ -1,6 +1,6 @@
 """Tests of the Python package: package.py FOLDER_OF_THE_MODULE COMMAND, as TAP.
 
-What Python answers is held against what the command prints, byte for byte or as JSON.
+Compares Python's results with the command's output, byte for byte or as JSON.
 """
 import glob
 import os
@@ -78,7 +78,7 @@ def balance_of_examples(evenkeel):
               without_clock(got) == without_clock(wanted), said)
     with tempfile.TemporaryDirectory() as folder, open(INIT, encoding="utf-8") as source:
         path = os.path.join(folder, "init.yaml")
-        with open(path, "w", encoding="utf-8") as out:  # that says what to balance for
+        with open(path, "w", encoding="utf-8") as out:  # that has the pipeline to balance for
             out.write(source.read().replace("  pipeline_num: 16\n", "  pipeline_num: 16\n  micro_batch_num: 6\n"
                                             "  memory_limit: 100000\n  sim_comm_time: 0.25\n  constant_memory: 100\n"))
         _, wanted, said = command("balance", path)

@@ -1,4 +1,4 @@
-"""What the tests of the Python package share: checks as TAP, the command, the package as it was built.
+"""Shared functions of the tests of the Python package: checks as TAP, the command, the built package.
 
 A test gets FOLDER_OF_THE_MODULE COMMAND, and runs in the sources' folder.
 """
@@ -35,7 +35,7 @@ def skip(what, why):
 
 
 def ran(*arguments):
-    """What the command prints, and its messages."""
+    """The command's output and messages."""
     done = subprocess.run([COMMAND, *arguments], capture_output=True, text=True, check=False)
     return done.stdout, done.stderr
 
@@ -58,7 +58,7 @@ def without_clock(value):
 
 
 def refused(what, kind, call, *words):
-    """Is a call refused with an exception of a kind that says some words?"""
+    """Is a call refused with an exception of a kind and some words in its message?"""
     try:
         call()
     except kind as error:

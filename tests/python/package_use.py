@@ -1,4 +1,4 @@
-"""Tests of what the Python package is like to use: package_use.py FOLDER_OF_THE_MODULE COMMAND, as TAP.
+"""Tests the use of the Python package: package_use.py FOLDER_OF_THE_MODULE COMMAND, as TAP.
 
 Arrays that are not copied, models without files, calls that are interrupted, types, examples, the notebook, speed, leaks.
 """
@@ -75,7 +75,7 @@ def arrays(evenkeel):
     kept, busy = weakref.ref(case._cases), case.busy
     del case, timeline, plan, array, pointer
     gc.collect()
-    for _ in range(50):  # who takes the memory, if it was given back
+    for _ in range(50):  # takes the memory, if it was released
         evenkeel.balance(LAYERS, 4, 8, schedule="1f1b", memory_limit_mb=90000)
     check("arrays: an array keeps what it shows", kept() is not None and (blocks["start"] == starts).all())
     del blocks, busy, first, times
@@ -344,7 +344,7 @@ def types(evenkeel, folder):
 # ---- examples ----
 
 def public(evenkeel):
-    """What callers see, by name: functions, and the methods and properties of classes."""
+    """The public names: functions, and the methods and properties of classes."""
     for name in evenkeel.__all__:
         value = getattr(evenkeel, name)
         yield name, value
@@ -355,7 +355,7 @@ def public(evenkeel):
 
 
 class Runner(doctest.DocTestRunner):
-    """Of examples; those that say that NumPy or pandas is missing are counted, where it is."""
+    """Of examples; those that report NumPy or pandas as missing count as well, where it is."""
 
     without = 0
 
@@ -424,7 +424,7 @@ def speed(evenkeel):
         for thread in threads:
             thread.join()
 
-    # Where the lock is held, a core idles. Where other work has the cores, none does, and nothing is known.
+    # While the lock is held, a core idles. Where other work uses the cores, none idles, and the test shows nothing.
     def idle():
         with open("/proc/stat", encoding="ascii") as stat:
             return int(stat.readline().split()[4]) / os.sysconf("SC_CLK_TCK")

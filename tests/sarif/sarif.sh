@@ -1,10 +1,10 @@
 #!/bin/sh
-# Checks what `lint`, `ir` and `diagnose --format sarif` print against the schema of SARIF 2.1.0, which an npm package brings.
+# Checks the output of `lint`, `ir` and `diagnose --format sarif` against the schema of SARIF 2.1.0 from an npm package.
 #
 #   tests/sarif/sarif.sh EVENKEEL FOLDER
 #
 # The packages are installed below FOLDER, with the versions and checksums of package-lock.json. Prints TAP; without
-# node, npm or the registry all is skipped.
+# node, npm or the registry all tests are skipped.
 set -u
 unset CDPATH
 here=$(cd "$(dirname "$0")" && pwd)
@@ -28,7 +28,7 @@ trap 'rm -rf "$work"' EXIT
 trap 'exit 130' INT TERM
 cd "$work" || exit 2
 
-# --- what is linted ---
+# --- linted files ---
 
 mkdir 'a folder'
 cat >clean.py <<'TEXT'

@@ -1,9 +1,9 @@
-"""The structure of SARIF 2.1.0 of what `lint`, `ir` and `diagnose` write, without a schema from elsewhere: properties that the
-standard requires and those that it knows, levels, indices, regions; and that all findings of the JSON are there.
+"""Checks the SARIF 2.1.0 structure of the output of `lint`, `ir` and `diagnose` without an external schema: required
+and permitted properties, levels, indices, regions; and that it has all findings of the JSON.
 
     structure.py EVENKEEL ROOT
 
-Prints TAP. sarif.sh checks the same against the published schema where npm brings it.
+Prints TAP. sarif.sh checks the same against the published schema from npm.
 """
 import copy
 import json
@@ -19,7 +19,8 @@ from tap_report import end, report  # noqa: E402
 
 evenkeel, root = os.path.realpath(sys.argv[1]), os.path.realpath(sys.argv[2])
 
-# Of each object: what the standard requires of it, what else is written here. (OASIS, sections 3.13 to 3.55.)
+# For each object: the properties that the standard requires, and the others that are written here. (OASIS, sections
+# 3.13 to 3.55.)
 KNOWN = {
     "log": ({"version", "runs"}, {"$schema"}),
     "run": ({"tool", "results"}, {"columnKind"}),
@@ -120,12 +121,13 @@ def run(folder, command, form, words):
 
 
 def texts(document, log, command):
-    """What the JSON finds, which the results must say in its order: rule, level, the begin of the message, line."""
+    """The findings of the JSON, which the results must have in the same order: rule, level, the beginning of the
+    message, line."""
     results = log["runs"][0]["results"]
     if command == "lint":
         wanted = [(f["rule"], f["level"], f["message"], f["line"]) for f in document["findings"] + document["suppressed"]]
     elif command == "ir":
-        # The JSON sorts what is of several files by file, as results are.
+        # The JSON sorts findings of several files by file, as results are.
         wanted = [(f["check"], f["severity"], f["text"], f["line"]) for f in document["findings"]]
     else:
         wanted = [(b["id"], "note" if b["gain_seconds"] is None and b["cost_seconds"] is not None else "warning", b["title"],
@@ -170,7 +172,7 @@ with tempfile.TemporaryDirectory() as folder:
     ids = set(re.findall(r"`([a-z-]+)`", "".join(re.findall(r"^\| (`.*?) \|", table, re.M)))) | set(re.findall(r"`(memory-[a-z-]+)`", table))
     report("every bottleneck has a rule", ids - rules_of(run(folder, "diagnose", "sarif", ["examples/run"])))
 
-    computing = {"ai-cpu", "layout-transforms", "slow-type", "slow-shape"}  # and unfused-*: results have what to do
+    computing = {"ai-cpu", "layout-transforms", "slow-type", "slow-shape"}  # and unfused-*: results have the advice
     thin = []
     for command, words in (("lint", ["loop.py"]), ("ir", ["examples/silu_mul.ir"]), ("diagnose", ["examples/run"])):
         for rule in run(folder, command, "sarif", words)["runs"][0]["tool"]["driver"]["rules"]:

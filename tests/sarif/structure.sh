@@ -1,5 +1,5 @@
 #!/bin/sh
-# The structure of what --format sarif prints, by a program in Python; skipped without python3.
+# Checks the structure of the output of --format sarif with a program in Python; skipped without python3.
 #
 #   tests/sarif/structure.sh EVENKEEL ROOT
 set -u

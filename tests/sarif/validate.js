@@ -1,7 +1,7 @@
 'use strict';
-/* Checks SARIF files, a name a line on standard input, against the schema of SARIF 2.1.0 and what the standard says
- * beyond it: rules by index, regions that are in the file they name. Prints a line each: `ok`, or what is wrong.
- * Its argument is the folder with the packages. */
+/* Checks SARIF files, a name a line on standard input, against the schema of SARIF 2.1.0 and further rules of the
+ * standard: rules by index, regions that are in the file they name. Prints a line each: `ok`, or the error. Its
+ * argument is the folder with the packages. */
 const fs = require('fs');
 const path = require('path');
 const {createRequire} = require('module');

@@ -1,10 +1,11 @@
-"""Documents that the command writes beside their JSON Schemas, with a validator that others made (python3-jsonschema).
+"""Checks documents that the command writes against their JSON Schemas, with an independent validator
+(python3-jsonschema).
 
     schemas.py EVENKEEL ROOT
 
-Prints TAP. Every schema is one of draft 2020-12 and has a command here whose document it accepts; golden files and what
-command-line cases print are accepted by the schema of their kind; and a key that goes, a key that nobody knows or a value of
-another type is refused, wherever in the document it is.
+Prints TAP. Every schema is one of draft 2020-12 and has a command here with a document that it accepts; golden files
+and outputs of command-line cases are accepted by the schema of their kind; and a missing key, an unknown key or a value
+of another type is refused, wherever in the document it is.
 """
 import copy
 import glob
@@ -31,7 +32,7 @@ MUTATIONS = 80  # of a document, evenly over all that there are
 small = "data/small_init.yaml -s 6 -mb 6 -mem 1000 -t 5"
 job = "examples/llama2_13b_2_pp2.yaml"
 plan = f"plan {job} --device 910B --devices 16 --range vpp=1:1 --top 2 -q"
-# What writes a document of each schema. {FILE}: the document is in this file; PAGE: within a page.
+# The command that writes a document of each schema. {FILE}: the document is in this file; PAGE: within a page.
 COMMANDS = {
     "balance": [f"balance {small} --format json", "balance data/small_init.yaml -s 6 -mb 6 -mem 150 -t 5 --format json",
                 f"balance {small} --schedule auto --format json", f"simulate data/small_manual.yaml --init data/small_init.yaml -mb 6 --format json",
@@ -61,7 +62,7 @@ COMMANDS = {
     "chrome_trace": [f"balance {small} --chrome-trace {{timeline.json}}"],
     "page": [f"view examples/run -q -o {{page.html}}", f"view {job} examples/silu_mul.ir -q -o {{page.html}}",
              f"balance {small} --html {{page.html}}", f"{plan} --html {{page.html}}"],
-    "rehearsal": [],  # under a launcher of processes: made up here
+    "rehearsal": [],  # under a launcher of processes: invented here
 }
 REHEARSAL = {
     "schedule": "1f1b", "n_stages": 2, "n_chunks": 1, "n_micro_batches": 4, "n_processes": 2, "send": "nonblocking",
@@ -86,7 +87,7 @@ CASES = {"estimate-json": "estimate", "ir-diff-json": "ir_difference", "ir-json"
 
 
 def documents_in(text):
-    """JSON documents that follow one another; what is between them is skipped."""
+    """Consecutive JSON documents; text between them is skipped."""
     decoder, at = json.JSONDecoder(), 0
     while True:
         begin = re.compile(r"^[\[{]", re.M).search(text, at)
@@ -104,10 +105,10 @@ def say(validator, document):
         yield f"/{'/'.join(map(str, error.absolute_path))}: {error.message[-200:]}"
 
 
-# ---- places of a document with what the schema says of them ----
+# ---- places of a document with their schemas ----
 
 def resolved(schema, whole, value):
-    """The schema behind references and choices that is about such a value."""
+    """The schema of such a value, after following references and choices."""
     while True:
         if "$ref" in schema:
             schema = whole["$defs"][schema["$ref"].rsplit("/", 1)[1]]
@@ -142,7 +143,7 @@ def places(schema, whole, value, path=()):
 
 
 def changed(document, path, change):
-    """The document with another value at the path; only what is around it is copied."""
+    """The document with another value at the path; only its parents are copied."""
     if not path:
         return change(document)
     inner = copy.copy(document)
@@ -168,7 +169,7 @@ def mutations(schema, document):
 
 
 def shortened(value):
-    """The document with the first entries of its long lists: a changed one is judged as a whole each time."""
+    """The document with the first entries of its long lists: a changed one is validated as a whole each time."""
     if isinstance(value, dict):
         return {key: shortened(one) for key, one in value.items()}
     return [shortened(one) for one in (value[:2] if len(value) > 8 else value)] if isinstance(value, list) else value
@@ -211,7 +212,7 @@ def may_be_null(schema):
 
 
 def check_closed(name, schema, path=""):
-    """Every value has a type, every object says which keys there are and which always."""
+    """Every value has a type, every object lists its permitted and required keys."""
     if isinstance(schema.get("properties"), dict):
         if schema.get("additionalProperties") is not False or not isinstance(schema.get("required"), list):
             yield f"{name}{path} is open, or does not say which keys are always there"
@@ -283,7 +284,7 @@ problems, n = [], 0
 for path in sorted(glob.glob(os.path.join(root, "tests/golden/*.json"))):
     name = os.path.basename(path)[:-5]
     if name.startswith("view") or name.endswith("page"):
-        continue  # pages of one run, without what all have in common
+        continue  # pages of one run, without their common parts
     kind = max((begin for begin in GOLDEN if name.startswith(begin)), key=len, default=None)
     if not kind:
         problems.append(f"{name}: of which kind is it?")

@@ -1,5 +1,5 @@
 #!/bin/sh
-# Compares what the command writes with its JSON Schemas, by a validator of Debian's Python; skipped without it.
+# Checks the command's output against its JSON Schemas with a validator of Debian's Python; skipped without it.
 #
 #   tests/schemas/schemas.sh EVENKEEL ROOT
 set -u

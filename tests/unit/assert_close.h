@@ -1,4 +1,4 @@
-/* assert_close.h - cmocka compares floats only; this compares doubles and shows both. */
+/* assert_close.h - compares doubles and shows both; cmocka compares only floats. */
 #ifndef EK_TEST_NEAR_H
 #define EK_TEST_NEAR_H
 

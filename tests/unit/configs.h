@@ -1,5 +1,5 @@
-/* tests/unit/configs.h - configurations that tests go through: those shipped, of the tests, and of others where they
- * are there. */
+/* tests/unit/configs.h - lists the configurations that tests go through: shipped ones, those of the tests, and
+ * published ones where available. */
 #ifndef EK_TESTS_CONFIGS_H
 #define EK_TESTS_CONFIGS_H
 
@@ -32,7 +32,7 @@ static void list_reference(void)
     n_of_others = n_configs - before;
 }
 
-/* A case of every test that lists them: where they are not there it is skipped, so that the summary counts it. */
+/* A case of every test that lists them: without them it is skipped, so that the summary counts it. */
 static void configurations_of_others_are_among_them(void **state)
 {
     (void)state;

@@ -75,7 +75,7 @@ static void insert_texts(sqlite3_stmt *statement, const char *const *text, int n
     sqlite3_reset(statement);
 }
 
-/* ---- what is written ---- */
+/* ---- written tables ---- */
 
 typedef struct writer {
     sqlite3 *database;
@@ -115,7 +115,7 @@ static int64_t connection_of(writer *w, const char *kind, const char *id)
 
 /* ---- the text ---- */
 
-/* A member as text, numbers in the digits that stand there; "" without. Ids may be beyond 64 bits: they are texts. */
+/* A member as text, numbers with their original digits; "" without. Ids may be beyond 64 bits: they are texts. */
 static const char *text_of(const json_t *object, const char *key)
 {
     static char room[8][64];
@@ -243,7 +243,7 @@ static json_t *call_at(const json_t *flow, const char *kind, const char *name)
 }
 
 /* Give both ends of every arrow its number: "conn" of a call of CANN and of a task, "conns" of the framework's. An
- * arrow that begins within a call begins in a call of its own. */
+ * arrow that begins within a call begins in a separate call. */
 static void connect(writer *w)
 {
     json_t *event, *calls = json_array();
@@ -264,7 +264,7 @@ static void connect(writer *w)
     }
     json_array_extend(w->events, calls);
     json_decref(calls);
-    /* The framework's arrows end at tasks, whose numbers they take. */
+    /* The framework's arrows end at tasks and take their numbers. */
     json_t *of_arrow = json_object(), *operators = json_array();
     json_array_foreach(w->events, i, event)
     {
@@ -453,7 +453,7 @@ static int64_t add_task(ascend *a, const json_t *event, const char *type)
     return number;
 }
 
-/* Only operators have a name of their own in a database; others are called by their type. */
+/* Only operators have their own name in a database; others have that of their type. */
 static void add_hardware(ascend *a, const json_t *event, json_t *parts)
 {
     char key[160];
@@ -567,7 +567,7 @@ static void add_measured(ascend *a, ek__csv *csv, int64_t number)
     }
 }
 
-/* Operators: by kernel_details, at the tasks that begin then; others by the trace alone. */
+/* Operators: by kernel_details, at the tasks that begin then; others only by the trace. */
 static void add_operators(ascend *a, const char *from)
 {
     ek__csv *csv = open_csv(from, "kernel_details.csv");

@@ -1,6 +1,6 @@
-/* JSON against the description of its figures in src/figures: every figure is there once, with a value of its kind, and
- * nothing else is. What functions of a writer write is held against the rows by this; figures that the walk writes are
- * in both, so what they must be is in golden files and in tests by key. */
+/* Checks JSON against the description of its figures in src/figures: it has every figure once, with a value of its
+ * kind, and nothing else. This checks figures that functions of a writer write; those written by a walk over the rows
+ * always agree with them, so golden files and tests by key check their values. */
 #ifndef EK_TESTS_DESCRIBED_H
 #define EK_TESTS_DESCRIBED_H
 
@@ -131,7 +131,7 @@ static inline void check_described(const ek__fields *fields, const char *text, b
     check_object(fields, root, "the result");
     json_decref(root);
 }
-/** The same of what `write` prints of an answer; figures may be null. */
+/** The same for the output of `write` for an answer; figures may be null. */
 #define CHECK_WRITTEN(fields, write, answer)                                                                           \
     {                                                                                                                  \
         char *text_ = NULL;                                                                                            \

@@ -1,5 +1,5 @@
-/* edit_oracle.h - what the editor is asked for, and a slow reading of the old and the new tree that tells whether this
- * and nothing else differs. It shares no code with the editor's own check. */
+/* edit_oracle.h - the oracle of the editor: requested changes, and a slow comparison of the old and the new tree that
+ * checks that only these differ. It shares no code with the editor's own check. */
 #ifndef TESTS_UNIT_WISH_H
 #define TESTS_UNIT_WISH_H
 
@@ -9,7 +9,7 @@
 
 enum { MAX_WISHES = 8, MAX_KEYS = 16 };
 
-/* A change that is asked for: a path of `n` keys, NULL behind them. */
+/* A requested change: a path of `n` keys, followed by NULL. */
 typedef struct wish {
     const char *key[MAX_KEYS + 1];
     int n;
@@ -66,7 +66,7 @@ static inline bool is_wished(const ek__node *now, const wish *w)
     return same;
 }
 
-/* Are the wishes, and nothing else, what differs? `old` is NULL where there was nothing. All wishes go through here. */
+/* Do only the requested changes differ? `old` is NULL where there was nothing. All requests are checked here. */
 static inline bool only_wishes(const ek__node *old, const ek__node *now, const wish *const *w, int n, int depth)
 {
     if (n == 0)

@@ -1,6 +1,7 @@
-/* tests/unit/effort.h - how many cases of an oracle a test goes through, and for how long. Tests that calculate for
- * long are built twice (tests/meson.build): without sanitizers they do all, and with them, which takes several times as
- * long, a few. EK_SLOWER says how many times slower than usual the processor is: `./run aarch64` sets it for qemu. */
+/* tests/unit/effort.h - sets how many cases of an oracle a test goes through, and for how long. Tests that compute for
+ * long are built twice (tests/meson.build): without sanitizers they run all cases, and with them, which takes several
+ * times as long, a few. EK_SLOWER is the factor by which the processor is slower than usual: `./run aarch64` sets it
+ * for qemu. */
 #ifndef EK_TESTS_EFFORT_H
 #define EK_TESTS_EFFORT_H
 

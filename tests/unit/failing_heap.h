@@ -1,6 +1,6 @@
-/* tests/unit/failing_heap.h - the heap for tests that are linked to wrap malloc, calloc and realloc (`wrapped` in
- * tests/meson.build). FAILING_HEAP(fails) defines all three; `fails` is a function that says whether this one fails.
- * FAILING_POOL_FORMAT(fails, text) is the same of ek__pool_format(), whose text goes to the pool by `text`. */
+/* tests/unit/failing_heap.h - a failing heap for tests that are linked to wrap malloc, calloc and realloc (`wrapped` in
+ * tests/meson.build). FAILING_HEAP(fails) defines all three; `fails` is a function that decides whether a call fails.
+ * FAILING_POOL_FORMAT(fails, text) is the same for ek__pool_format(), which stores its text in the pool by `text`. */
 #ifndef EK_TESTS_FAILING_HEAP_H
 #define EK_TESTS_FAILING_HEAP_H
 

@@ -1,6 +1,6 @@
-/* Seeded faults: sound runs, what each kind of fault changes in them, and the files of a run as its user has them. A
- * kind is a line of the table and a function that turns a share of the step into the generator's figures; what it
- * really costs is generated, so the share is only aimed at. */
+/* Injects faults: makes sound runs, changes them for each kind of fault, and writes the files of a run as a user has
+ * them. A kind is a line of the table and a function that turns a share of the step into the generator's figures; the
+ * real cost follows from the generated run, so the share is only approximate. */
 #include "fault_injection.h"
 #include "evenkeel/ir.h"
 
@@ -122,8 +122,8 @@ static void write_settings(const fault_run *r, const char *folder, char *path, s
     hold(fclose(f) == 0, path);
 }
 
-/* The graph of one stage as its compiler leaves it: in every layer and direction a gather that a change of layout
- * brought in, of as many bytes as the trace says. */
+/* The compiled graph of one stage: in every layer and direction it has a gather caused by a change of layout, of as
+ * many bytes as in the trace. */
 static void write_graph(const fault_run *r, const char *folder, char *path, size_t size)
 {
     static const char *const direction[] = {"", "Gradients/"};
@@ -305,7 +305,7 @@ static void slow_dispatch(fault_run *r)
     r->shape.launches = r->sound.launches = true;
 }
 
-/* Half as many micro-batches of twice the size as there could be, and so many that halving them brings the share. */
+/* Half of the possible micro-batches, with twice the size, and a number such that halving them costs the share. */
 static void large_micro_batches(fault_run *r)
 {
     const int p = r->sound.n_stages;
@@ -328,8 +328,8 @@ static void few_chunks(fault_run *r)
     r->shape.n_layers = 4;
 }
 
-/* A layer too many in the first chunk and one too few in the last, of so many that it is that share of a stage. With
- * four stages at least a twelfth of it, else the traces get large. */
+/* A layer too many in the first chunk and one too few in the last, with a number of layers such that one is that share
+ * of a stage. With four stages at least a twelfth of it, else the traces get large. */
 static void uneven_layers(fault_run *r)
 {
     const int n = r->sound.n_stages * r->sound.n_chunks, enough = (r->share < 0.05 ? 24 : 12) * r->sound.n_stages;

@@ -1,9 +1,9 @@
-/* fault_injection.h - runs with a fault whose cost is known, for the test of the diagnosis and for the bench.
+/* fault_injection.h - runs with a fault of known cost, for the test of the diagnosis and for the bench.
  *
- * A fault is seeded in a sound run of the trace generator; what it costs is the generated step with it less the one
- * without. The run is then written as a user has it (traces of all ranks, settings, a graph where the fault takes one)
- * and diagnosed. The table of kinds is here once; which shapes and sizes are run is the caller's matter. What cannot be
- * generated, written or read ends the program with a message, since there is nothing to compare then. */
+ * A fault is injected in a sound run of the trace generator; its cost is the generated step with it less the one
+ * without. The run is then written as a user has it (traces of all ranks, settings, a graph where the fault needs one)
+ * and diagnosed. The table of kinds is here once; the caller chooses shapes and sizes. An error of generating, writing
+ * or reading ends the program with a message, since there is nothing to compare then. */
 #ifndef TESTS_UNIT_FAULTS_H
 #define TESTS_UNIT_FAULTS_H
 
@@ -55,7 +55,7 @@ void fault_make_one(fault_run *run, int kind, trace_form form, int n_stages, dou
 /* Mean step as generated, in seconds. */
 double fault_step(const trace_shape *shape);
 
-/* What was read of a run, and what was found. */
+/* The run that was read, and the findings. */
 typedef struct fault_diagnosed {
     ek_trace_run trace;
     ek_job job;

@@ -1,4 +1,4 @@
-/* golden.h - a text beside the file that it was the last time somebody looked at it. */
+/* golden.h - compares a text with its golden file. */
 #ifndef TESTS_UNIT_GOLDEN_H
 #define TESTS_UNIT_GOLDEN_H
 

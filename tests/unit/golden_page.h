@@ -1,4 +1,4 @@
-/* golden_page.h - the document of a page of one run beside the file that it was, a line a row or value. */
+/* golden_page.h - compares the document of a page of one run with its golden file, one line per row or value. */
 #ifndef TESTS_UNIT_GOLDEN_PAGE_H
 #define TESTS_UNIT_GOLDEN_PAGE_H
 
@@ -36,7 +36,7 @@ static inline bool is_flat(const json_t *value)
     return true;
 }
 
-/* What has no lists or objects in it is one line. */
+/* A value without lists or objects in it is one line. */
 static inline void print_lines(const json_t *value, int indent, FILE *out)
 {
     bool list = json_is_array(value), first = true;
@@ -65,7 +65,7 @@ static inline void print_lines(const json_t *value, int indent, FILE *out)
     fprintf(out, "\n%*s%s", indent, "", list ? "]" : "}");
 }
 
-/** A document, but for what is compressed or of another version. */
+/** A document without its compressed and version-dependent parts. */
 static inline void assert_golden_document(const char *name, json_t *root)
 {
     char *text = NULL;

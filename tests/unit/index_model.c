@@ -1,5 +1,5 @@
-/* Random traces: events of every length on tracks where they nest, follow and overlap, in no order, with arguments that
- * hold braces and quotes; arrows; a counter. */
+/* Makes random traces: events of every length on tracks where they nest, follow and overlap, in no order, with
+ * arguments that hold braces and quotes; arrows; a counter. */
 #include "index_model.h"
 
 #include <inttypes.h>

@@ -1,4 +1,4 @@
-/* index_model.h - random traces whose every event, arrow and point is known, for tests and the bench of the index. */
+/* index_model.h - random traces with all events, arrows and points known, for tests and the bench of the index. */
 #ifndef TESTS_UNIT_INDEX_MODEL_H
 #define TESTS_UNIT_INDEX_MODEL_H
 
@@ -6,7 +6,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
-/* What to make. */
+/* The parameters of a trace. */
 typedef struct index_shape {
     uint64_t seed;
     int n_tracks, n_names, n_arrows, n_points;
@@ -46,7 +46,7 @@ typedef struct index_model {
 } index_model;
 
 void index_model_make(const index_shape *shape, index_model *out);
-/* Write it to a file, as its shape says. */
+/* Write it to a file, in its form. */
 bool index_model_write(const index_model *model, const char *path);
 void index_model_clear(index_model *model);
 /* From 0 to n - 1; of any size, small ones more often (log-uniform), up to n - 1. */

@@ -1,4 +1,4 @@
-/* The invariants of an index file, each looked at in the plainest way. */
+/* Checks the invariants of an index file, each in the simplest way. */
 #include "index_view.h"
 
 #include <stdarg.h>

@@ -1,5 +1,5 @@
-/* index_view.h - an index file as its structs say, and whether it keeps what format.h promises. Knows nothing of how it
- * was written. */
+/* index_view.h - reads an index file by its structs and checks the invariants of format.h. It does not depend on the
+ * writer. */
 #ifndef TESTS_UNIT_INDEX_VIEW_H
 #define TESTS_UNIT_INDEX_VIEW_H
 
@@ -25,9 +25,9 @@ typedef struct index_view {
     const char *texts;
 } index_view;
 
-/* Look at a file's bytes, 8-byte aligned and borrowed. NULL, or what is wrong with its header and sections. */
+/* Look at a file's bytes, 8-byte aligned and borrowed. NULL, or the error in its header and sections. */
 const char *index_view_open(index_view *view, const void *bytes, size_t size);
-/* Check every sum, order and number. NULL, or what does not hold; a few of the numbers are in it. */
+/* Check every sum, order and number. NULL, or the violated invariant with some of its numbers. */
 const char *index_view_check(const index_view *view);
 /* An event of a row; its number must be there. */
 const ek__index_event *index_view_event(const index_view *view, const ek__index_row *row, uint64_t i);

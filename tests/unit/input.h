@@ -1,4 +1,5 @@
-/* input.h - what the tests of readers share: cmocka, files of the source tree, a listener that collects warnings. */
+/* input.h - shared parts of the tests of readers: cmocka, files of the source tree, a listener that collects
+ * warnings. */
 #ifndef TESTS_UNIT_INPUT_H
 #define TESTS_UNIT_INPUT_H
 

@@ -1,5 +1,6 @@
-/* Nodes are numbered as they are written; for each its bytes and who takes it are noted, from which the truth follows.
- * It is generated twice: once without output, since the header counts what comes behind it. */
+/* Generates graphs of transformer training with a known truth. Nodes are numbered as they are written; for each its
+ * bytes and users are noted, and the truth follows from these. A graph is generated twice, the first time without
+ * output, since the header has counts of the rest. */
 #include "ir_generator.h"
 
 #include <inttypes.h>
@@ -58,7 +59,7 @@ typedef struct generator {
     phase phase;
 } generator;
 
-/* What to write of a node; operands are numbers of nodes, or -1 - weight. */
+/* The parts of a node to write; operands are numbers of nodes, or -1 - weight. */
 typedef struct spec {
     const char *primitive, *instance, *cell;
     shape_name shape;
@@ -67,7 +68,7 @@ typedef struct spec {
     literal literal;
     const char *strategy;
     const char *attributes; /* of a communication, as text */
-    bool requested, copied; /* asks for recomputation; its copy is made */
+    bool requested, copied; /* requests recomputation; its copy is made */
     int64_t original;       /* of a copy; of a backward node the forward one */
 } spec;
 
@@ -325,7 +326,7 @@ static int64_t communicate(generator *g, spec s, ek_ir_comm_kind kind, ek_ir_com
 
 /* ---- a layer ---- */
 
-/* What the backward pass needs of a layer of a micro-batch. */
+/* The values of a layer of a micro-batch that the backward pass needs. */
 typedef struct layer_values {
     int64_t x, norm, gathered, q, k, v, probabilities, context, wo, h, ffn_norm, w1, silu, reshape, w3, w3_reshape, mul,
         w2, w1_weight, wq_weight, wo_weight, w2_weight, w3_weight;
@@ -490,7 +491,7 @@ static int64_t copy(generator *g, spec s)
     return number;
 }
 
-/* What the backward pass takes: copies where they are made. */
+/* The inputs of the backward pass: copies where they are made. */
 static void copies(generator *g, layer_values *v)
 {
     static const char w1[] = "feed_forward-LLamaFeedForward/w1-Linear",

@@ -1,4 +1,4 @@
-/* job_forms.h - what the tests of readers of jobs share whose files say the same as arguments of Megatron-LM. */
+/* job_forms.h - shared parts of the tests of readers with files that are equivalent to arguments of Megatron-LM. */
 #ifndef TESTS_UNIT_JOB_FORMS_H
 #define TESTS_UNIT_JOB_FORMS_H
 
@@ -46,7 +46,7 @@ static inline char *data(const char *name)
     return text;
 }
 
-/* The text with one of its lines, the one that begins like `line` up to the colon, replaced, or taken away (NULL). */
+/* The text with one of its lines, the one that begins like `line` up to the colon, replaced, or removed (NULL). */
 static inline char *with_line(const char *text, const char *begin, const char *line)
 {
     char *out = malloc(strlen(text) + 400);

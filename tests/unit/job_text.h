@@ -1,4 +1,4 @@
-/* job_text.h - reading a job from a text, through a file of its own. */
+/* job_text.h - reads a job from a text, through a temporary file. */
 #ifndef TESTS_UNIT_JOB_TEXT_H
 #define TESTS_UNIT_JOB_TEXT_H
 
@@ -8,7 +8,7 @@
 
 #include "evenkeel/job.h"
 
-/* What is said is in `s`, the error too, whose file is the text's. */
+/* Messages are in `s`, also the error, with the text's file name. */
 static inline ek_status read_with(const char *text, size_t size, const ek_job_overrides *overrides, said *s,
                                   ek_job *job)
 {

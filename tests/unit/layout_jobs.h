@@ -1,4 +1,4 @@
-/* unit/layout_jobs.h - small random jobs of every framework, for searches over layouts that can be tried out. */
+/* unit/layout_jobs.h - small random jobs of every framework, for searches over layouts that can be enumerated. */
 #ifndef EK_TESTS_LAYOUT_JOBS_H
 #define EK_TESTS_LAYOUT_JOBS_H
 
@@ -59,8 +59,9 @@ static inline void torchtitan_text(ek__random *r, char *text, size_t size, int l
     (void)layers;
 }
 
-/* Layers of several kinds: one of multi-token prediction behind, some without experts in front, every second one.
- * Tokens may go once to each node. MindFormers' weights that are shared are gathered for each layer's passes, or once.
+/* Layers of several kinds: one of multi-token prediction at the end, some without experts at the beginning, or every
+ * second one with them. Tokens may go once to each node. MindFormers' sharded weights are gathered for each layer's
+ * passes, or once.
  */
 static inline void vary(ek__random *r, ek_job *job)
 {
@@ -79,7 +80,7 @@ static inline void vary(ek__random *r, ek_job *job)
         job->rules.weight_gather = EK_GATHER_LAYER;
 }
 
-/* A job with so many layers on one device; its limit of memory is not set. */
+/* A job with this number of layers on one device; its limit of memory is not set. */
 static inline bool random_small_job(ek__random *r, int layers, ek_job *job)
 {
     char text[4096];

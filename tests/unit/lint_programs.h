@@ -1,5 +1,5 @@
-/* Cases of the rules on scripts and programs, beside the examples that the rules bring themselves: texts that fire, and
- * near misses, which look like it and are not. tests/unit/test_lint.c wants a near miss for every rule. */
+/* Cases of the rules on scripts and programs, in addition to the rules' own examples: texts that fire a rule, and near
+ * misses, which look similar and do not. tests/unit/test_lint.c wants a near miss for every rule. */
 #ifndef LINT_PROGRAMS_H
 #define LINT_PROGRAMS_H
 
@@ -90,7 +90,7 @@ static const program_case program_cases[] = {
      "export CUDA_DEVICE_MAX_CONNECTIONS=32\ntorchrun x.py --tensor-model-parallel-size=2\n"},
     {"cuda-connections", EK_LINT_SHELL, 0, "a number of the script's own",
      "export CUDA_DEVICE_MAX_CONNECTIONS=$1\ntorchrun x.py --tensor-model-parallel-size 2\n"},
-    /* what a program switches on */
+    /* settings that a program switches on */
     {"deterministic", EK_LINT_PYTHON, 0, "another module's function",
      "from mine import set_context\nset_context(deterministic='ON')\n"},
     {"deterministic", EK_LINT_PYTHON, 0, "a value that is not written out", MS "ms.set_context(deterministic=mode)\n"},
@@ -175,7 +175,7 @@ static const program_case program_cases[] = {
      "from torch.utils.data import DataLoader\nDataLoader(d, **options)\n"},
     {"loader-without-workers", EK_LINT_PYTHON, 1, "0 workers",
      "import torch\ntorch.utils.data.DataLoader(d, num_workers=0)\n"},
-    /* what runs in every step */
+    /* code that runs in every step */
     {"contiguous-unasked", EK_LINT_PYTHON, 0, "asked in the same expression",
      CELL "        return x.contiguous() if not x.is_contiguous() else x\n"},
     {"contiguous-unasked", EK_LINT_PYTHON, 0, "asked, and done with",

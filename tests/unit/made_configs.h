@@ -1,5 +1,6 @@
-/* tests/unit/made_configs.h - training files of every framework made for tests: each holds some settings that others
- * must not contradict. list_all() lists them with those shipped, of the tests, and of others where they are there. */
+/* tests/unit/made_configs.h - training files of every framework made for tests: each has some settings that others must
+ * not contradict. list_all() lists them with the shipped ones, those of the tests, and published ones where
+ * available. */
 #ifndef EK_TESTS_MADE_CONFIGS_H
 #define EK_TESTS_MADE_CONFIGS_H
 

@@ -1,6 +1,6 @@
-/* Writes the made traces and what is expected of them (see the header). Everything here is as slow and plain as it can
- * be: a length of time is summed stretch by stretch, each held against every event, a launch is searched from the
- * first one on. Nothing of src/ is used. */
+/* Writes the made traces and their expected results (see the header). Everything here is as slow and simple as
+ * possible: a duration is summed interval by interval, each compared with every event, and a launch is searched from
+ * the first one on. Nothing of src/ is used. */
 #include "made_traces.h"
 
 #include <inttypes.h>
@@ -126,7 +126,7 @@ static const trace_truth_step *truth_of(const profile *p, int rank, int step)
     return &p->truth.step[rank * p->shape->n_steps + step];
 }
 
-/* ---- what a device did ---- */
+/* ---- work of a device ---- */
 
 enum { COMPUTE = 1, COMMUNICATE = 2, COPY = 4, ALL = 7 };
 
@@ -150,7 +150,7 @@ static work *add_work(works *w, work one)
     return &w->at[w->n - 1];
 }
 
-/* When the host launched it; NONE where the trace does not tell. */
+/* When the host launched it; NONE where the trace does not contain it. */
 static void find_launch(const profile *p, int rank, int64_t id, work *w)
 {
     const happening *call = NULL;
@@ -252,7 +252,7 @@ static bool runs_in_step(const profile *p, int rank, const work *w, int step)
     return w->step == step;
 }
 
-/* ---- what all traces have ---- */
+/* ---- parts of all traces ---- */
 
 static void count_text(json_t *counts, const char *key)
 {
@@ -317,7 +317,7 @@ static json_t *ascend_parts(const works *w)
                      us(span_of(w) - covered(w, COMPUTE | COMMUNICATE, 0)));
 }
 
-/* What the producer calls stage: without what it calls bubble. */
+/* The producer's "stage": without its "bubble". */
 static int64_t stage_of(const profile *p, const trace_truth_step *t, const works *w, int64_t *bubble)
 {
     int64_t first = INT64_MAX, last = INT64_MIN;
@@ -374,7 +374,7 @@ static void add_ascend_steps(const profile *p, int rank, const works *all)
     fclose(table);
 }
 
-/* Idle stretches of the whole file, each by the earliest launch of what ends it. */
+/* Idle intervals of the whole file, each by the earliest launch of the work that ends it. */
 static void add_ascend_idle(const profile *p, int rank, works *all)
 {
     int64_t busy_until = NONE, ns[3] = {0};
@@ -606,7 +606,7 @@ static void add_call(json_t *section, const work *w, int group, const call_times
     add_number(total, "idle_ms", t->idle);
 }
 
-/* @return what is expected of the section */
+/* @return the expected section */
 static json_t *add_section(FILE *file, const works *all, int step, bool p2p)
 {
     const char *comma = "";
@@ -655,7 +655,7 @@ static json_t *links_of(int n, double size_mb, double mean, const char *slowest,
 }
 
 /* In each step: 10 MB to three others over HCCS in 0.8, 1 and 1.25 ms, 1 MB to the next stage by RDMA in 4 ms, and 40
- * MB within the device in 0.1 ms. What one operator moved is in the totals, too, and counts once. */
+ * MB within the device in 0.1 ms. The bytes of a single operator are in the totals, too, and count once. */
 static void add_matrix(const profile *p, int rank)
 {
     static const double time[] = {0.1, 0.8, 1, 1.25};
@@ -756,9 +756,9 @@ static void write_work(FILE *file, const work *w, const char *category, const ch
             arguments);
 }
 
-/* What the generator does not have. In every step: a copy before all else, a memory set and, 20 ns after it, a copy,
- * both behind computing, a collective that says what it is, half of it behind the last operator. After the last step a
- * kernel that is in none. */
+/* Events that the generator does not make. In every step: a copy before all else, a memory set and, 20 ns after it, a
+ * copy, both after computing, and a collective that names its kind, half of it after the last operator. After the last
+ * step a kernel outside of any step. */
 static void add_to_torch(const profile *p, int rank, works *all)
 {
     FILE *file = open_end(below(trace_of(p, rank)), "]}");
@@ -845,7 +845,7 @@ static bool is_run_again(const profile *p, int rank, const work *w, int step)
     return w->launch != NONE && !w->is_set && w->again == step;
 }
 
-/* @return the parts of what is chosen */
+/* @return the parts of the selection */
 static json_t *parts_of(const profile *p, int rank, const works *all, choice *wanted, int step)
 {
     works some = choose(p, rank, all, wanted, step);
@@ -950,7 +950,7 @@ static void add_torch_kernels(const profile *p, int rank, const works *all)
                        top_kernels));
 }
 
-/* By what their arguments or else their names say. */
+/* By their arguments or else their names. */
 static void add_torch_collectives(const profile *p, int rank, const works *all)
 {
     json_t *collectives = json_object();
@@ -1007,7 +1007,7 @@ static json_t *layer_params(bool dropped)
     return params;
 }
 
-/* Means over the steps behind the first. NULL: never executed. */
+/* Means over the steps after the first. NULL: never executed. */
 static json_t *pass_of(const trace_truth_layer *layer, int direction, double *wall_mean)
 {
     int64_t wall = 0, busy = 0;
@@ -1063,7 +1063,7 @@ static double add_layers(const profile *p)
     return backward / n_layers;
 }
 
-/* ---- what MindFormers' analyser makes of scopes ---- */
+/* ---- results of MindFormers' analyser for scopes ---- */
 
 enum { N_TEXTS = 5, MAX_MARKS = STAGE_STEPS * MICRO_BATCHES };
 static const char *const scope_text[N_TEXTS] = {"Embedding", "DecoderLayer", "norm_out-FinalNorm", "lm_head-Head",
@@ -1102,7 +1102,7 @@ static bool is_in_default(const profile *p, int stage, int64_t start, int64_t en
     return false;
 }
 
-/* Totals in ms by the text in a scope's name, of the body by the whole name; 0 of what lies outside. */
+/* Totals in ms by the text in a scope's name, of the body by the whole name; 0 outside of them. */
 static void add_scopes(const profile *p, int stage, json_t *total)
 {
     int64_t from = 0, to = 0;

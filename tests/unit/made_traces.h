@@ -1,10 +1,10 @@
-/* made_traces.h - profiles of jobs that nobody ran, laid out as the reference of traces in ../shared is: files of
- * profilers and an expected.json with cases (name, command_kind, files, params, tolerance, expected).
+/* made_traces.h - generated profiles of jobs, in the layout of the reference traces in ../shared: files of profilers
+ * and an expected.json with cases (name, command_kind, files, params, tolerance, expected).
  *
  * One job of two stages with two replicas each, as MindSpore, PyTorch and PyTorch on Ascend write it, with the tables
- * beside the traces; the stages of another one with layers that are run again; MindSpore's files until 2023. The
- * events are trace_generator.h's, with some added. What is expected of them is counted by slow loops over these events
- * and not over files, or is the generator's truth; tables without events are written by hand, and so are their sums. */
+ * beside the traces; the stages of another one with recomputed layers; MindSpore's files until 2023. The events are
+ * trace_generator.h's, with some added. Expected results are counted by slow loops over these events and not over
+ * files, or are the generator's truth; tables without events and their sums are written by hand. */
 #ifndef TESTS_UNIT_MADE_TRACES_H
 #define TESTS_UNIT_MADE_TRACES_H
 
@@ -23,8 +23,7 @@ enum { MAX_TRACE_REFERENCES = 2 };
 /* Folders with an expected.json: the made one, and that of ../shared where it is there. @return how many */
 int trace_references(const char *folder[MAX_TRACE_REFERENCES]);
 
-/* A case of every test that goes through them: where those of others are not there it is skipped, so that the summary
- * counts it. */
+/* A case of every test that goes through them: without published ones it is skipped, so that the summary counts it. */
 void traces_of_others_are_among_them(void **state);
 
 #endif

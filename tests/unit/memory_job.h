@@ -1,4 +1,4 @@
-/* memory_job.h - jobs put together by hand, for the tests of memory: every figure is in sight, none from a reader. */
+/* memory_job.h - jobs made by hand for the tests of memory: every figure is set in the test, none by a reader. */
 #ifndef TESTS_UNIT_MEMORY_JOB_H
 #define TESTS_UNIT_MEMORY_JOB_H
 

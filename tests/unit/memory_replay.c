@@ -47,7 +47,7 @@ static void grow(table *t)
     *t = bigger;
 }
 
-/* Entries stay with bytes -1 once they are given back: a key is never used a second time but for the same tensor. */
+/* Entries stay with bytes -1 once they are released: a key is only used again for the same tensor. */
 typedef struct replay {
     const ek_job *job;
     const ek__job_programs *programs;
@@ -60,7 +60,7 @@ typedef struct replay {
     double pairs;
     replay_listener *listener;
     void *user;
-    replay_moment *moment; /* [blocks]; NULL: nobody asks */
+    replay_moment *moment; /* [blocks]; NULL: not needed */
 } replay;
 
 static bool is_live(const replay *r, uint64_t key)
@@ -109,7 +109,7 @@ static void give(replay *r, uint64_t key)
 
 enum { KEY_BUFFER = 1, KEY_BORDER, KEY_BORDER_GRADIENT, KEY_WEIGHT, KEY_MASK };
 
-/* what 3 bits, place (model position and entry) 24, micro-batch and copy 20, buffer 16 */
+/* kind 3 bits, place (model position and entry) 24, micro-batch and copy 20, buffer 16 */
 static uint64_t key_of(int what, int position, int at, uint32_t micro_batch, int copy, int buffer)
 {
     return (uint64_t)what << 61 | (uint64_t)position << 49 | (uint64_t)at << 37 | (uint64_t)micro_batch << 19 |
@@ -136,7 +136,7 @@ typedef struct block_at {
     const ek__chunk_programs *chunk;
 } block_at;
 
-/* The tensor between two entries; behind a chunk's last one it is the next chunk's. */
+/* The tensor between two entries; after a chunk's last one it is the next chunk's. */
 static uint64_t border_key(const block_at *at, int what, int entry)
 {
     int position = at->position;
@@ -215,7 +215,7 @@ static void run_copy(replay *r, const block_at *at)
         take(r, input, r->programs->border, EK_PART_ACTIVATIONS);
     if (kind == EK_BACKWARD && other_behind)
         take(r, output_gradient, r->programs->border_gradient, EK_PART_TRANSIENT);
-    if (chunk->n == 0 && kind == EK_FORWARD) { /* what it gets it passes on */
+    if (chunk->n == 0 && kind == EK_FORWARD) { /* it passes its input on */
         give(r, input);
         take(r, output, r->programs->border, EK_PART_ACTIVATIONS);
     } else if (chunk->n == 0 && kind == EK_BACKWARD) {

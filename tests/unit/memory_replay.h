@@ -1,5 +1,5 @@
 /* The oracle of memory predictions: random jobs, and a replay of every event of every block of a stage that keeps each
- * live buffer in a table. It knows nothing of profiles; who neighbours whom it finds by searching the placement. */
+ * live buffer in a table. It does not use profiles, and finds neighbours by searching the placement. */
 #ifndef MEMORY_REPLAY_H
 #define MEMORY_REPLAY_H
 
@@ -7,7 +7,7 @@
 #include "evenkeel/memory.h"
 #include "memory/program.h"
 
-/* What a replay found; bytes are above what is there for the whole step. */
+/* Results of a replay; bytes are in addition to the persistent memory of the step. */
 typedef struct replay_result {
     int64_t peak;
     size_t block;                    /* at which the peak was first reached */
@@ -16,10 +16,10 @@ typedef struct replay_result {
     int64_t left; /* bytes alive when the step is over */
 } replay_result;
 
-/* Called with each buffer that is taken (bytes > 0) and given back (< 0), by its key. NULL: nobody. */
+/* Called with each buffer that is allocated (bytes > 0) and released (< 0), by its key. NULL: none. */
 typedef void replay_listener(void *user, uint64_t key, int64_t bytes);
 
-/* Fails the test when a buffer is taken twice, or given back that is not there. */
+/* Fails the test when a buffer is allocated twice, or released without an allocation. */
 replay_result replay_stage(const ek_job *job, const ek__job_programs *programs, int stage, const ek_block *blocks,
                            size_t n_blocks, replay_listener *listener, void *user);
 

@@ -1,4 +1,4 @@
-/* tests/unit/no_memory.h - allocations that fail where a test says. A test names the functions that it is linked to
+/* tests/unit/no_memory.h - allocations that fail where a test chooses. A test names the functions that it is linked to
  * wrap (`wrapped` in tests/meson.build): FAILING_ALLOC FAILING_POOL_PUSH and so on, one a line, no semicolon. */
 #ifndef EK_TESTS_NO_MEMORY_H
 #define EK_TESTS_NO_MEMORY_H

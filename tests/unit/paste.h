@@ -1,5 +1,5 @@
-/* paste.h - a setting put into a job's file as somebody pastes it who reads nothing else: keys of YAML and TOML where
- * their section is, arguments in place of those of the same name. What cannot be pasted fails the test. */
+/* paste.h - puts a setting into a job's file as a user would paste it: keys of YAML and TOML into their section,
+ * arguments in place of those of the same name. A setting that cannot be pasted fails the test. */
 #ifndef TESTS_UNIT_PASTE_H
 #define TESTS_UNIT_PASTE_H
 
@@ -22,7 +22,7 @@ static inline double paste_peak_mb(const ek_job *job)
     return mb;
 }
 
-/* A file with room for what is pasted. */
+/* A file with room for pasted settings. */
 static inline void paste_read(const char *path, char out[PASTE_SIZE])
 {
     size_t size = 0;
@@ -107,7 +107,7 @@ static inline void paste_cut(char *from, const char *to)
     memmove(from, to, strlen(to) + 1);
 }
 
-/* Behind the values that stand after an argument's name. */
+/* The end of the values after an argument's name. */
 static inline char *paste_values_end(char *at)
 {
     if (*at == '=')
@@ -204,7 +204,7 @@ static inline void paste_arguments(const char *path, const char *setting)
     put("pasted.sh", script);
 }
 
-/* A job of numbers alone has its degrees on the command line. @return false where there is no such option */
+/* A job with only numbers has its degrees on the command line. @return false where there is no such option */
 static inline bool paste_option(void *user, const char *flag, size_t name, size_t all)
 {
     ek_job_overrides *o = user;
@@ -252,7 +252,7 @@ static inline void paste_drop_toml(char *toml, const char *key)
     }
 }
 
-/* "section.key = value", behind the section's header. */
+/* "section.key = value", after the section's header. */
 static inline void paste_toml_key(char *toml, const char *text, size_t n)
 {
     char section[128], line[8192];
@@ -306,7 +306,7 @@ static inline bool paste_ends_with(const char *text, const char *end)
     return n >= m && strcmp(text + n - m, end) == 0;
 }
 
-/* Lines of a setting but those of the environment, of which *pages says whether one maps memory in pages. */
+/* Lines of a setting but those of the environment, *pages: whether one of these maps memory in pages. */
 static inline void paste_without_environment(const char *setting, char *out, size_t size, bool *pages)
 {
     size_t used = 0;
@@ -324,7 +324,7 @@ static inline void paste_without_environment(const char *setting, char *out, siz
 
 typedef enum paste_result {
     PASTED,
-    PASTED_NOT,    /* the file has no place for such a setting: numbers alone, on the command line */
+    PASTED_NOT,    /* the file has no place for such a setting: only numbers, on the command line */
     PASTED_REFUSED /* the framework would not run it */
 } paste_result;
 

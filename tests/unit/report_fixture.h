@@ -102,7 +102,7 @@ static inline void fixture_clear(fixture *f)
 typedef ek_status (*case_writer)(const ek_report *, int, FILE *, ek_error *);
 typedef ek_status (*report_writer)(const ek_report *, FILE *, ek_error *);
 
-/** What a writer prints, as a string to free. */
+/** The output of a writer, as a string to free. */
 static inline char *written(const ek_report *report, report_writer whole, case_writer one, int case_index)
 {
     char *text = NULL;
@@ -119,7 +119,7 @@ static inline char *written(const ek_report *report, report_writer whole, case_w
     return text;
 }
 
-/** A writer to a full disk says so. */
+/** A writer to a full disk reports it. */
 static inline void assert_full_disk_reported(const ek_report *report, report_writer whole, case_writer one)
 {
     FILE *out = need_full_disk();

@@ -1,4 +1,4 @@
-/* tests/unit/skip.h - cases that cannot run here, and the files of others that some need. A skipped case prints its
+/* tests/unit/skip.h - skips cases that cannot run here, for example without published files. A skipped case prints its
  * reason; tests/tap.sh joins it to the line of TAP, and the summary of `./run test` counts cases by reason. */
 #ifndef EK_TESTS_SKIP_H
 #define EK_TESTS_SKIP_H

@@ -1,6 +1,6 @@
-/* Every allocation of the readers and of the balancer failing once: each gives EK_ERR_MEMORY, leaks nothing (the
- * sanitizer sees to that) and leaves the output untouched. Linked with --wrap=ek__alloc, so the library itself needs no
- * hook. */
+/* Tests every allocation of the readers and of the balancer failing once: each gives EK_ERR_MEMORY, leaks nothing
+ * (checked by the sanitizer) and leaves the output untouched. Linked with --wrap=ek__alloc, so the library itself needs
+ * no hook. */
 #include "input.h"
 
 #include "base/edit.h"
@@ -234,8 +234,8 @@ static ek_status balance(const ek_order *order, const char *solver, double head,
     return ek_balance(layers, order, &options, out, NULL);
 }
 
-/* With an allocation of a search missing, it finds a plan all the same or says that memory is out; never that nothing
- * fits. */
+/* With an allocation of a search missing, it still finds a plan or reports that memory is out; it never reports that
+ * nothing fits. */
 static void any_allocation_of_the_balancer_may_fail(void **state)
 {
     (void)state;

@@ -1,5 +1,5 @@
-/* Orders that are made for a plan: what balancing gives for them holds under the order it gives; equal stages without a
- * model against closed forms; and the parser of their times. */
+/* Tests orders that are made for a plan: the results of balancing are valid under the returned order; equal stages
+ * without a model are compared with closed forms; and the parser of their times. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -50,7 +50,7 @@ static ek_balance_options options(double limit)
 {
     ek_balance_options o;
     ek_balance_options_init(&o);
-    o.proof_limit = 0.05; /* the bounds have a test of their own */
+    o.proof_limit = 0.05; /* the bounds have a separate test */
     o.memory_limit_mb = limit;
     o.time_limit = 2 * slower();
     o.n_threads = 1;
@@ -143,7 +143,7 @@ static double processor_seconds(void)
     return (double)t.tv_sec + 1e-9 * (double)t.tv_nsec;
 }
 
-/* Searching for the order alone takes 4 s, and ten times as long with sanitizers. */
+/* The search for the order takes 4 s, and ten times as long with sanitizers. */
 static void the_time_limit_covers_the_order(void **state)
 {
     (void)state;
@@ -182,7 +182,7 @@ static void an_interrupt_ends_the_search_for_the_order(void **state)
     o.interrupt = &interrupt;
     ek_status status = ek_balance_arranged(&layers, ek_schedule_find("v-min"), &shape, &o, &order, &result, &err);
     assert_true(processor_seconds() - begin < slower());
-    assert_true(status == EK_OK || status == EK_ERR_STOPPED); /* what has to be whole may have been in time */
+    assert_true(status == EK_OK || status == EK_ERR_STOPPED); /* work that must be complete may have ended in time */
     if (status == EK_OK) {
         check_answer(&layers, order, &o, &result);
         ek_balance_result_clear(&result);

@@ -1,5 +1,5 @@
-/* The automatic orders against an evaluator that knows nothing of how they are made, every order of tiny pipelines, and
- * the results of the published heuristic. */
+/* Tests the automatic orders against an independent evaluator, every order of tiny pipelines, and the results of the
+ * published heuristic. */
 
 #include <setjmp.h>
 #include <stdarg.h>
@@ -29,7 +29,7 @@ static int every(int n)
     return getenv("EK_SLOW") ? 1 : n;
 }
 
-/* A profile and what it points to. */
+/* A profile and the arrays it points to. */
 typedef struct instance {
     ek_shape shape;
     double time[EK_N_BLOCK_KINDS][MAX_CELLS], activation[MAX_CELLS], limit[MAX_CELLS], edge[MAX_CELLS];
@@ -61,7 +61,7 @@ static void even_instance(instance *x, const int shape[3], const double times[4]
     }
 }
 
-/* ---- The evaluator: run the lists as they stand ---- */
+/* ---- The evaluator: run the lists in their order ---- */
 
 typedef struct outcome {
     double span, end;
@@ -81,7 +81,7 @@ static double *end_of(run *r, int kind, int q, uint32_t i)
     return &r->end[((size_t)kind * n + (size_t)q) * (size_t)shape->n_micro_batches + i];
 }
 
-/* When what position `from` has done reaches position `to`. */
+/* The time when the output of position `from` reaches position `to`. */
 static double reaches(run *r, int kind, int from, int to, uint32_t i)
 {
     int p = r->x->shape.n_stages;
@@ -354,7 +354,7 @@ static int split(char *line, char **fields, int most)
     return n;
 }
 
-/* What the published planner answered (sail-sg/zero-bubble-pipeline-parallelism). */
+/* Answers of the published planner (sail-sg/zero-bubble-pipeline-parallelism). */
 static FILE *open_published(const char *name)
 {
     const char *root = getenv("EK_SOURCE_ROOT");
@@ -400,7 +400,7 @@ static void small_published_cases_are_met(void **state)
 typedef struct published {
     int shape[3];
     double times[4], limit, share;
-    double span, most; /* as recorded, and the most that the digits of what was recorded admit */
+    double span, most; /* as recorded, and the largest value that rounds to the recorded digits */
 } published;
 
 /* @return the rows that `chunks` and the start of the schedule's name choose */
@@ -453,7 +453,7 @@ static void expect_met(const published *row, double share)
                  row->shape[2], row->limit, share, got, row->most);
 }
 
-/* With half of the activation freed by W, too, which the recorded ones do not know. */
+/* With half of the activation freed by W, too, which the recorded ones do not model. */
 static void expect_met_by_one_chunk(const published *row, int at)
 {
     const int nth = effort(every(7), 42);
@@ -513,7 +513,7 @@ static void published_cases_of_less_memory_are_met(void **state)
 }
 
 /* Results of the published greedy method for V-Min and V-Half on random times, from an independent program that gives
- * the bubbles of all 22 rows of the table above to the digit. The limit is what its orders hold. */
+ * the bubbles of all 22 rows of the table above to the digit. The limit is the memory of its orders. */
 static void the_published_method_is_met_on_other_shapes_and_times(void **state)
 {
     (void)state;
@@ -556,7 +556,7 @@ static void the_published_method_is_met_on_other_shapes_and_times(void **state)
 
 /* ---- Building blocks ---- */
 
-/* The spacing of the paper's blocks needs the memory that the paper says, and no less. */
+/* The spacing of the paper's blocks needs the memory that the paper gives, and no less. */
 static void published_building_blocks_need_the_published_memory(void **state)
 {
     (void)state;
@@ -578,7 +578,7 @@ static void published_building_blocks_need_the_published_memory(void **state)
         }
 }
 
-/* Every pass m times, behind the one before it, within the limit with the W that the order says have run. */
+/* Every pass m times, after the previous one, within the limit with the W passes that have run by the order. */
 static void expect_order(const ek__slot_grid *grid, int p, int m, double limit, double share)
 {
     uint8_t pass[4 * 64];

@@ -1,5 +1,5 @@
-/* Every file of tests/data/bad/PARSER, with NAME.expected beside it: all that the reader says, word for word, warnings
- * first. A new case is two files; EK_UPDATE_EXPECTED=1 writes the second, for you to read. */
+/* Tests every file of tests/data/bad/PARSER against NAME.expected beside it: all messages of the reader, word for word,
+ * warnings first. A new case is two files; EK_UPDATE_EXPECTED=1 writes the second, for you to read. */
 #include "evenkeel/dryrun.h"
 #include "evenkeel/job.h"
 #include "evenkeel/strategies.h"

@@ -1,5 +1,5 @@
-/* The balancer against an exhaustive search that knows nothing of it: every layer count and every value of the three
- * lists of every chunk, each judged by the plan's own costs and the full simulation. */
+/* Tests the balancer against an independent exhaustive search: every layer count and every value of the three lists of
+ * every chunk, each evaluated by the plan's own costs and the full simulation. */
 
 #include <setjmp.h>
 #include <stdarg.h>
@@ -82,7 +82,7 @@ static void random_instance(ek__random *r, int number, const ek_schedule *schedu
     if (ek_order_new(schedule ? schedule : ek_schedule_default(v, 0), &shape, &x->order, &err))
         fail_msg("%s", err.message);
     ek_balance_options_init(&x->options);
-    x->options.proof_limit = 0.05; /* the bounds have a test of their own */
+    x->options.proof_limit = 0.05; /* the bounds have a separate test */
     x->options.min_layers = ek__random_below(r, 2);
     x->options.memory_limit_mb = 60 + ek__random_below(r, 400);
     x->options.n_threads = 2;
@@ -118,7 +118,8 @@ static double peak_of(const exhaust *e, int stage)
     return fixed + most;
 }
 
-/* What a stage's chunks and its sends and receives, where they block, take for one micro-batch; the most of any. */
+/* Time of a stage's chunks and its sends and receives, where they block, for one micro-batch; the maximum of all
+ * stages. */
 static double slowest_work(const exhaust *e)
 {
     int p = e->plan.n_stages, last = p * e->plan.n_chunks - 1;
@@ -296,8 +297,8 @@ static void annealing_alone_finds_the_same(void **state)
     assert_true(n >= effort(15, 2));
 }
 
-/* Micro-batches that are counted by the slowest stage's work, and a rule of what every chunk recomputes: annealing
- * finds what every plan judged that way says is best. */
+/* Micro-batches that are counted by the slowest stage's work, and a recomputation rule of every chunk: annealing finds
+ * the best of all plans evaluated in that way. */
 static void annealing_keeps_to_what_all_chunks_share(void **state)
 {
     (void)state;
@@ -352,7 +353,7 @@ static void open_case(const balance_case *c, case_model *model, instance *x)
     if (ek_order_new(ek_schedule_default(c->n_chunks, c->less_memory), &shape, &x->order, &err))
         fail_msg("%s", err.message);
     ek_balance_options_init(&x->options);
-    x->options.proof_limit = 0.05; /* the bounds have a test of their own */
+    x->options.proof_limit = 0.05; /* the bounds have a separate test */
     x->options.memory_limit_mb = c->limit_mb;
     x->options.min_layers = c->min_layers;
 }
@@ -425,7 +426,7 @@ static void the_time_limit_is_kept(void **state)
     instance x;
     ek_error err;
     open_case(&balance_cases[4], &model, &x);
-    x.options.gap = 0; /* so that nothing but the clock ends it */
+    x.options.gap = 0; /* so that only the clock ends it */
     x.options.proof_limit = INFINITY;
     for (int i = 0; i < 3; i++) {
         ek_balance_result result;

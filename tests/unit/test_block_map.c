@@ -1,6 +1,6 @@
-/* Maps of allocations against slow models: an allocator of our own makes random histories whose lifetimes are known,
- * cut anywhere and without what a snapshot would not tell; every figure of a map is then counted again at every time,
- * byte range by byte range. */
+/* Tests maps of allocations against slow models: a test allocator makes random histories with known lifetimes, cut
+ * anywhere and without the facts that a snapshot lacks; every figure of a map is then counted again at every time, byte
+ * range by byte range. */
 #include "input.h"
 
 #include <math.h>
@@ -54,7 +54,7 @@ static int64_t find_place(const world *w, int64_t bytes)
         if (!g->is_segment || g->end != EK_TRACE_UNKNOWN)
             continue;
         int64_t to = g->address + g->bytes;
-        for (int more = 1; w->expandable && more;) { /* pages behind it */
+        for (int more = 1; w->expandable && more;) { /* pages after it */
             more = 0;
             for (int i = 0; i < w->n_lives; i++)
                 if (w->all[i].is_segment && w->all[i].end == EK_TRACE_UNKNOWN && w->all[i].address == to) {
@@ -133,12 +133,12 @@ static void live_on(world *w, uint64_t seed)
     }
 }
 
-/* ---- what a snapshot tells of it: events from `first` on, and what is left ---- */
+/* ---- its snapshot: events from `first` on, and the remaining allocations ---- */
 
 typedef struct told {
     ek__block_left block[MAX_BLOCKS], segment[MAX_BLOCKS];
     ek__block_history history;
-    life want[MAX_BLOCKS]; /* lives as far as the record tells them */
+    life want[MAX_BLOCKS]; /* lifetimes as far as they are recorded */
     int n_want;
     int64_t begin;
 } told;
@@ -154,7 +154,7 @@ static void tell_of(const world *w, int first, told *t)
         else if (l.end == EK_TRACE_UNKNOWN)
             t->block[t->history.n_blocks++] = (ek__block_left){l.address, l.bytes, -1, -1, false};
         if (l.end != EK_TRACE_UNKNOWN && l.end < t->begin)
-            continue; /* nothing tells of it */
+            continue; /* not in the record */
         if (l.start < t->begin)
             l.start = EK_TRACE_UNKNOWN;
         t->want[t->n_want++] = l;
@@ -251,7 +251,7 @@ static void check_lives(const told *t, const ek_trace_block_map *map)
         assert_true(map->block[i - 1].start <= map->block[i].start);
 }
 
-/* Places keep the order and the distances within what was ever used, and leave no gap. */
+/* Places keep the order and the distances within the used ranges, and leave no gap. */
 static void check_places(const ek_trace_block_map *map)
 {
     bool used[MAX_EVENTS * MAX_UNITS] = {false};
@@ -335,7 +335,8 @@ static void maps_of_random_histories_are_what_was_there(void **state)
     for (uint64_t seed = 1; seed <= N_HISTORIES; seed++) {
         live_on(&w, seed);
         int first = seed % 3 == 0 ? 0 : ek__random_below(&w.random, w.n_events / 2);
-        /* A cut between the two halves of a release would be told as one from before; it is, and lives agree. */
+        /* A cut between the two halves of a release would be reported as a release from before; it is, and lifetimes
+         * agree. */
         tell_of(&w, first, &t);
         ek__block_list list = {0};
         ek__block_names names = {0};
@@ -357,7 +358,7 @@ static void maps_of_random_histories_are_what_was_there(void **state)
     }
 }
 
-/* ---- sites, what is kept ---- */
+/* ---- sites, kept memory ---- */
 
 static void sites_and_largest_are_sums_over_blocks(void **state)
 {
@@ -453,7 +454,7 @@ static void contradictions_are_counted_and_end_what_they_contradict(void **state
     (void)state;
     static const ek__block_event events[] = {
         {EK__BLOCK_ALLOC, 0, -1, 1, 1000, 10},          {EK__BLOCK_ALLOC, 0, -1, 5, 1000, 20}, /* ends the first one */
-        {EK__BLOCK_FREE_REQUESTED, 0, -1, 6, 1000, 20}, {EK__BLOCK_ALLOC, 0, -1, 8, 1000, 30}, /* ends it when asked */
+        {EK__BLOCK_FREE_REQUESTED, 0, -1, 6, 1000, 20}, {EK__BLOCK_ALLOC, 0, -1, 8, 1000, 30}, /* ends it on request */
         {EK__BLOCK_ALLOC, 0, -1, 9, 5000, 40},          {EK__SEGMENT_ALLOC, 0, -1, 10, 2000, 100},
         {EK__SEGMENT_ALLOC, 0, -1, 11, 2050, 100},
     };
@@ -483,7 +484,7 @@ static void contradictions_are_counted_and_end_what_they_contradict(void **state
     ek__block_list_clear(&list);
 }
 
-/* Pages that an event unmaps in part: the rest stays, and what no event mapped was there before. */
+/* Pages that an event unmaps in part: the rest stays, and memory that no event mapped was there before. */
 static void pages_are_unmapped_in_parts(void **state)
 {
     (void)state;
@@ -516,7 +517,7 @@ static void pages_are_unmapped_in_parts(void **state)
     ek__block_list_clear(&list);
 }
 
-/* What lies around mapped pages in one unmapped range, and in one segment of the end, was there before. */
+/* Memory around mapped pages in one unmapped range, and in one segment of the end, was there before. */
 static void room_around_pages_was_there_before(void **state)
 {
     (void)state;

@@ -1,6 +1,6 @@
-/* Fits: constants that made runs are found again within their standard errors, those that no run tells are named,
- * leaving out agrees with refitting, the design with trying every run. The model here is a formula with the shape of a
- * step, so that what is right is known. */
+/* Tests fits: the constants of generated runs are recovered within their standard errors, constants that no run
+ * determines are named, leave-one-out agrees with refitting, and the design with trying every run. The model here is a
+ * formula with the shape of a step, so that the right values are known. */
 #include "effort.h"
 #include "input.h"
 
@@ -44,7 +44,7 @@ static double formula(const formula_run *r, const ek_device *d)
 }
 
 typedef struct runs {
-    const formula_run *list; /* what `predict` looks at */
+    const formula_run *list; /* the inputs of `predict` */
     int n;
     formula_run run[N];
     double seconds[N];
@@ -163,7 +163,7 @@ static void constants_that_made_the_runs_are_found_within_their_errors(void **st
             n++;
         }
         assert_true(fit.noise > 0.02 && fit.noise < 0.04);
-        /* A section's error bounds those of what is determined of it; of what is not there is none. */
+        /* A section's error bounds those of its determined constants; undetermined ones have none. */
         assert_true(fit.device.host.error >= fit.spread[constant_of(&fit, "host.layer_us.eager")]);
         assert_true(fit.device.tier[1].error >= fit.spread[constant_of(&fit, "tier.1.share.all_reduce")]);
         assert_true(fit.state[constant_of(&fit, "optimizer_us")] == EK_FIT_DETERMINED ||
@@ -288,7 +288,8 @@ static void a_disturbed_run_is_no_more_than_a_disturbed_run(void **state)
     ek__fit_clear(&disturbed);
 }
 
-/* Five runs of a layout that err alike say little more than one of them: constants are known as badly as that. */
+/* Five runs of a layout with the same error contain little more information than one of them, and the constants' errors
+ * reflect that. */
 static void runs_of_a_group_that_err_alike_count_as_few(void **state)
 {
     (void)state;
@@ -377,8 +378,8 @@ static void runs_that_are_held_back_change_nothing(void **state)
     ek__fit_clear(&b);
 }
 
-/* A candidate that alone tells of the unknown constant is chosen first, and a fit with it has the spread that was
- * foretold. */
+/* The only candidate that depends on the unknown constant is chosen first, and a fit with it has the predicted
+ * spread. */
 static void the_design_foretells_what_a_run_narrows(void **state)
 {
     (void)state;
@@ -543,7 +544,8 @@ static void a_layer_table_survives_its_file(void **state)
     free(text);
 }
 
-/* Between what layers that were met leave and what new ones do, by how much the nearest says of the job's. */
+/* The expected error lies between that of layers in the table and that of new ones, by the correlation of the nearest.
+ */
 static void a_step_errs_as_steps_of_layers_like_its_own(void **state)
 {
     (void)state;
@@ -581,7 +583,8 @@ static void a_step_errs_as_steps_of_layers_like_its_own(void **state)
 
 enum { LAYERS = 5, EACH = 4, ALL_RUNS = LAYERS * EACH };
 
-/* What the process of all runs but some says of `at`, with its two kinds. @param without  -1: none; with its group? */
+/* The prediction at `at` by the process of all runs but some, with its two kinds. @param without  -1: none; with its
+ * group? */
 static double slow_correction(const ek__layer_sample *sample, const ek__layer_left *left, const ek__layer_scale *scale,
                               int without, bool with_group, const double *at)
 {
@@ -605,8 +608,9 @@ static double slow_correction(const ek__layer_sample *sample, const ek__layer_le
     return sum;
 }
 
-/* Runs of five layers in four layouts each, whose heads take half as long again: layers and heads come back apart, what
- * is said of a run that is left out is what refitting without it says, and the table says what the process says. */
+/* Runs of five layers in four layouts each, with heads that take half as long again: layers and heads are recovered
+ * separately, the prediction for a left-out run equals that of refitting without it, and the table agrees with the
+ * process. */
 static void layers_are_learned_from_the_other_runs(void **state)
 {
     (void)state;
@@ -656,7 +660,7 @@ static void layers_are_learned_from_the_other_runs(void **state)
 }
 
 /* Five layers that take up to a tenth more or less, in four runs each, and a sixth that one run has, 60 % too long:
- * that is a run that was disturbed, and the table says nothing of its layer. 20 % too long is a layer like the others.
+ * that is a disturbed run, and the table has no entry for its layer. 20 % too long is a layer like the others.
  */
 static void a_disturbed_run_is_no_layer(void **state)
 {
@@ -692,9 +696,9 @@ static void a_disturbed_run_is_no_layer(void **state)
     }
 }
 
-/* Six layers in a row that take longer or shorter by chance, each in three runs of one layout, which tell of each other
- * and not of the next layer: most often each is corrected alone. Where they take longer from one to the next, they tell
- * of others. */
+/* Six layers in a row that take longer or shorter by chance, each in three runs of one layout, which are correlated
+ * with each other and not with the next layer: most often each is corrected separately. Where they take longer from one
+ * to the next, layers are correlated. */
 static void layers_tell_of_others_beyond_chance_alone(void **state)
 {
     (void)state;
@@ -728,8 +732,8 @@ static void layers_tell_of_others_beyond_chance_alone(void **state)
     assert_true(wide[0] < 0.4 * TRIES && wide[1] == TRIES);
 }
 
-/* Runs made on a device whose layers and heads take longer or shorter than their kernels: every fourth is kept back
- * from a fit of all, and is met where its constants alone would miss it. */
+/* Runs made on a device where layers and heads take longer or shorter than their kernels: every fourth is held out of a
+ * fit of the others, and is predicted well where the constants without the table would be wrong. */
 static void layers_and_heads_of_made_runs_come_back(void **state)
 {
     (void)state;
@@ -867,7 +871,7 @@ static void logs_of_hccl_test_are_read(void **state)
     ek_link_log_clear(&log);
 }
 
-/* What an all-reduce of 8 and an all-gather of 4 ranks print: bandwidths as the tools define them. */
+/* Output of an all-reduce of 8 and an all-gather of 4 ranks: bandwidths as the tools define them. */
 #define ALL_REDUCE_ROW "1048576 262144 float sum -1 100.0 10.49 18.35 0 101.0 10.4 18.2 0\n"
 #define ALL_GATHER_ROW "1048576 65536 float none -1 100.0 10.49 7.86 0 101.0 10.4 7.8 0\n"
 #define COLUMNS        "#  size count type redop root time algbw busbw #wrong time algbw busbw #wrong\n"
@@ -995,7 +999,7 @@ static void free_candidates(ek__candidates *c, ek_job *job, int n)
         ek_job_clear(&job[i]);
 }
 
-/* Peak that is in use, which does not hang on the limit as blocks of an allocator do; INFINITY where it does not fit.
+/* Peak that is in use, which does not depend on the limit as blocks of an allocator do; INFINITY where it does not fit.
  */
 static double peak_gib(const ek_job *job, double limit_gib)
 {
@@ -1135,7 +1139,7 @@ static ek__fit fit_jobs(const ek_device *start, const ek_job *const *job, const 
     return fit;
 }
 
-/* Mean square error of the logarithm over the candidates of a fit that has three of them besides. */
+/* Mean square error of the logarithm over the candidates of a fit that also has three of them. */
 static double error_with(const ek_device *start, const ek_job **job, double *logarithm, const ek__candidates *c,
                          const double *truth, const int *chosen, ek__random *random)
 {
@@ -1172,8 +1176,7 @@ static void choose(const ek__fit *fit, const ek__candidates *c, int *chosen)
     free(gradient);
 }
 
-/* On devices that nobody knows the proposed three runs make predictions of all layouts better than three of the
- * candidates at random do. */
+/* On unknown devices the three proposed runs improve predictions of all layouts more than three random candidates. */
 static void proposed_runs_tell_more_than_random_ones(void **state)
 {
     (void)state;
@@ -1215,7 +1218,7 @@ static void proposed_runs_tell_more_than_random_ones(void **state)
     print_message("# %d candidates: root mean square error %.1f %% by design, %.1f %% at random; better in %d of %d\n",
                   c->n, 100 * sqrt(by_design), 100 * sqrt(by_chance), better, draws);
     assert_true(isfinite(by_design) && isfinite(by_chance));
-    if (draws == DRAWS) /* one device says nothing */
+    if (draws == DRAWS) /* one device determines nothing */
         assert_true(by_design < by_chance && better > DRAWS / 2);
     ek__candidates_clear(c);
     free(c);
@@ -1279,7 +1282,7 @@ static void made_runs_come_back(void **state)
     assert_true(c.held.mean < 0.03 && c.held.mean < 0.4 * c.held_before.mean);
     assert_true(c.fit.mean < 0.015 && c.leave_one_out.mean >= c.fit.mean);
     assert_true(c.n_proposed == EK_N_PROPOSED && c.proposed[2].after < c.candidate_error);
-    for (int i = 0; i < c.n_runs; i++) /* whole groups are kept back */
+    for (int i = 0; i < c.n_runs; i++) /* whole groups are held out */
         for (int k = 0; k < c.n_runs; k++)
             assert_true(strcmp(c.run[i].group, c.run[k].group) != 0 || c.run[i].held == c.run[k].held);
     for (int i = 0; i < c.n_constants; i++)
@@ -1318,7 +1321,7 @@ static void write_kernels(const char *path, const ek_device *device)
     fclose(out);
 }
 
-/* Runs whose products take longer than when they were timed by themselves: measured shapes do, too. */
+/* Runs with products that take longer than in their separate timings: measured shapes do, too. */
 static void runs_tell_how_much_longer_kernels_take_in_steps(void **state)
 {
     (void)state;
@@ -1353,7 +1356,7 @@ static void runs_tell_how_much_longer_kernels_take_in_steps(void **state)
     ek_calibration_clear(&c);
 }
 
-/* Runs of tables that were measured: groups left out are met better than by what is shipped. */
+/* Runs of measured tables: held-out groups are predicted better than with the shipped device. */
 static void measured_runs_are_met_when_left_out(void **state)
 {
     (void)state;

@@ -1,5 +1,6 @@
-/* Profiles as a source of a calibration: operators become the rows that their shapes and times are, by hand;
- * collectives the time of the rank that came last; launches the host's. Made profiles of a hidden device give it back.
+/* Tests profiles as a source of a calibration: operators become rows with their shapes and times, compared with values
+ * by hand; collectives take the time of the last rank; launches are the host's. Generated profiles of a hidden device
+ * recover it.
  */
 #include "assert_close.h"
 #include "input.h"
@@ -112,7 +113,7 @@ static void end(trace *t)
     fclose(t->file);
 }
 
-/* @param args  of the operator behind its id, "" or with a comma first */
+/* @param args  of the operator after its id, "" or with a comma first */
 static void put_op(trace *t, const char *name, const char *args)
 {
     t->id++;
@@ -241,7 +242,7 @@ static void products_are_rows_with_the_median(void **state)
     assert_true(fabs(row_of(&r, EK_KERNEL_MATMUL, 1024, EK_PASS_WEIGHT)->seconds - 130e-6) < 1e-12);
     row = row_of(&r, EK_KERNEL_MATMUL, 8192, EK_PASS_FORWARD);
     assert_true(fabs(row->seconds - 57e-6) < 1e-12 && row->kernel.type == EK_FP16);
-    /* Without strides the kernel's name tells the layout. */
+    /* Without strides the kernel's name gives the layout. */
     row = row_of(&r, EK_KERNEL_MATMUL, 128, EK_PASS_WEIGHT);
     assert_true(row->kernel.groups == 32 && row->kernel.n == 256 && row->kernel.k == 64);
     assert_int_equal(r.profile.n_layout_assumed, 0);
@@ -392,7 +393,7 @@ static void tables_of_ascend_are_rows(void **state)
     assert_int_equal(r.profile.n_operators[EK_PROFILE_PACKED], 3);
     assert_int_equal(r.profile.n_operators[EK_PROFILE_OTHER], 3);
     assert_int_equal(r.profile.n_operators[EK_PROFILE_NO_SHAPES], 1);
-    /* The square alone fits every layout; the mask of all attention is assumed. */
+    /* Only the square fits every layout; the mask of all attention is assumed. */
     assert_int_equal(r.profile.n_layout_assumed, 3);
     assert_int_equal(r.profile.n_causal_assumed, 3);
     static const struct {
@@ -495,10 +496,10 @@ static void groups_have_their_own_last_rank(void **state)
         mkdir(file_of(name, path, sizeof path), 0777);
         snprintf(name, sizeof name, "groups/rank%d.json", r);
         trace t = begin(name, r, 4);
-        for (int i = 0; i < 5; i++) /* of 0 and 1, who come last in turn */
+        for (int i = 0; i < 5; i++) /* of 0 and 1, which are last in turn */
             if (r < 2)
                 put_collective(&t, "allreduce", 1e6, 2, "[0, 1]", 1e5 + 1e4 * i, 100 + i + (i % 2 == r ? 0 : 70));
-        for (int i = 0; i < 3; i++) /* of 2 and 3, who is not there */
+        for (int i = 0; i < 3; i++) /* of 2 and 3, which is absent */
             if (r == 2)
                 put_collective(&t, "allreduce", 3e6, 2, "[2, 3]", 1e5 + 1e4 * i, 300 - 10 * i);
         end(&t);
@@ -556,7 +557,7 @@ enum { RANKS = 8, SIZES = 7, TIMES = 4 };
 static const double lengths[] = {512, 1024, 2048, 4096, 8192};
 #define N_LENGTHS ((int)(sizeof lengths / sizeof *lengths))
 
-/* Every rank has the products with noise of its own, and collectives in which it waits for the one that comes last. */
+/* Every rank has the products with different noise, and collectives in which it waits for the one that comes last. */
 static void write_rank(const ek_device *hidden, int rank)
 {
     char name[32];
@@ -622,7 +623,7 @@ static void a_hidden_device_is_found_again(void **state)
     assert_int_equal(p->n_shapes[EK_KERNEL_MATMUL], 3 * N_LENGTHS * N_LENGTHS);
     assert_int_equal(p->n_operators[EK_PROFILE_TAKEN], RANKS * 3 * N_LENGTHS * N_LENGTHS);
     assert_true(worst_curve_error(&hidden, start) > 0.15 && worst_curve_error(&hidden, &c.device) < 0.04);
-    /* Shapes that were measured are met to the noise of a median of eight. */
+    /* Measured shapes are predicted within the noise of a median of eight. */
     const ek_kernel known = product(4096, 4096, lengths[(3 + 6) % N_LENGTHS], EK_PASS_FORWARD);
     ek__kernel_time time = ek__kernel_seconds(&c.device, &known);
     assert_true(time.basis == EK_COST_MEASURED && fabs(time.seconds / ek__kernel_curve(&hidden, &known) - 1) < 0.03);
@@ -665,7 +666,7 @@ static void launches_are_the_hosts(void **state)
     write_launches("launches.json", "");
     if (run_calibration(paths, 1, start, &c, &err))
         fail_msg("%s", err.message);
-    /* Of three calls one waits, which ends its own interval and the next: 15 us is what is left, and few pauses. */
+    /* Of three calls one waits, which ends its own interval and the next: 15 us are left, and few pauses. */
     assert_true(fabs(c.profile[0].launch_us - 15) < 1e-9);
     assert_true(fabs(c.device.host.kernel_us[EK_LAUNCH_EAGER] - 15) < 1e-9);
     assert_true(c.device.host.kernel_us[EK_LAUNCH_COMPILED] == start->host.kernel_us[EK_LAUNCH_COMPILED]);
@@ -867,7 +868,7 @@ static void arguments_are_told_apart_by_place(void **state)
 }
 
 /* By their signatures in PyTorch's native_functions.yaml and flash-attn's interface: tensors from `query` on, the mask
- * where the argument for it stands. */
+ * at its argument's position. */
 static void attentions_are_read_by_their_signatures(void **state)
 {
     (void)state;
@@ -954,7 +955,8 @@ static void attentions_are_read_by_their_signatures(void **state)
         }
 }
 
-/* What operators have to read and write of tensors of 6 x 10 and 10 numbers of 2 bytes: 120 and 20 bytes each time. */
+/* Bytes that operators must read and write of tensors of 6 x 10 and 10 numbers of 2 bytes: 120 and 20 bytes each
+ * time. */
 static void operators_of_pytorch_have_their_bytes_or_shapes(void **state)
 {
     (void)state;

@@ -1,4 +1,5 @@
-/* A calibration as a table, a picture and a page: figures made by hand come back from where they are drawn. */
+/* Tests a calibration as a table, a picture and a page: figures made by hand are read back from their places in the
+ * drawing. */
 #include "assert_close.h"
 #include "described.h"
 #include "evenkeel/calibration.h"
@@ -146,7 +147,7 @@ static bool circle(const char *text, const char *style, int n, double *x, double
     return false;
 }
 
-/* Places are logarithms of steps: the line of equal times tells their scale. */
+/* Places are logarithms of steps: the line of equal times gives their scale. */
 static void points_stand_where_their_steps_say(void **state)
 {
     (void)state;
@@ -157,7 +158,7 @@ static void points_stand_where_their_steps_say(void **state)
     const char *even = strstr(text, "<path class=\"even\"");
     assert_non_null(even);
     assert_int_equal(sscanf(even, "<path class=\"even\" d=\"M%lf %lfL%lf %lf", &left, &bottom, &right, &top), 4);
-    /* Of the fit the first plot has two points, of runs kept back one. */
+    /* The first plot has two points of the fit and one of held-out runs. */
     assert_true(circle(text, "p1", 0, &x[0], &y[0]) && circle(text, "p1", 1, &x[1], &y[1]));
     assert_true(circle(text, "p3", 0, &x[2], &y[2]) && circle(text, "p0", 1, &x[3], &y[3]));
     const double per_e = (x[1] - x[0]) / log(4), up = -(bottom - top) / (right - left) * per_e;
@@ -165,7 +166,7 @@ static void points_stand_where_their_steps_say(void **state)
     assert_close_to(y[1] - y[0], up * log(4 / 1.05), 0.02);
     assert_close_to(y[2] - y[0], up * log(1.8 / 1.05), 0.02);
     assert_close_to(y[3] - y[1], up * log(10.0 / 4), 0.02);
-    /* A run that is met lies on the line. */
+    /* A run that is predicted exactly lies on the line. */
     assert_close_to((y[1] - bottom) / (top - bottom), (x[1] - left) / (right - left), 1e-4);
     free(text);
 }
@@ -179,12 +180,12 @@ static void errors_are_drawn_but_those_of_a_start_far_off(void **state)
     const char *second = strstr(text, "Predicted less measured");
     double x, y[3];
     assert_non_null(second);
-    /* Behind both plots' titles: of each kind the first plot's points, then the second's. */
+    /* After both plots' titles: of each kind the first plot's points, then the second's. */
     assert_true(circle(text, "p1", 2, &x, &y[0]) && circle(text, "p2", 2, &x, &y[1]) &&
                 circle(text, "p3", 1, &x, &y[2]));
     assert_close_to((y[1] - y[0]) / (y[2] - y[0]), (20.0 - 5) / (-10.0 - 5), 1e-3);
     assert_non_null(strstr(text, "1 prediction of the start is further off than this axis goes"));
-    assert_false(circle(text, "p0", 3, &x, y)); /* 1 s is met and on both, 4 s on the first alone */
+    assert_false(circle(text, "p0", 3, &x, y)); /* 1 s is predicted exactly and on both, 4 s only on the first */
     assert_non_null(strstr(text, "fit: 2, off by 2.5 % in the mean"));
     assert_non_null(strstr(text, "0.8 → 0.6 ± 0.05"));
     assert_non_null(strstr(text, "Calibration of A &lt;fast&gt; one"));

@@ -1,4 +1,4 @@
-/* Plans simulated as cases, and models read from files: each against the functions it is made of. */
+/* Tests plans simulated as cases, and models read from files, each against the functions that it consists of. */
 #include "input.h"
 
 #include <math.h>

@@ -1,6 +1,7 @@
-/* Lower bounds and certificates. On small random pipelines of every sort the judge is the exhaustive solver, which
- * knows no bound but memory: no bound may exceed the best plan it finds, wherever the search for the bound starts.
- * Paths are judged by the simulation itself: a path of some durations can never be longer than the step of any others.
+/* Tests lower bounds and certificates. On small random pipelines of every sort the oracle is the exhaustive solver,
+ * which uses no bound except memory: no bound may exceed the best plan it finds, wherever the search for the bound
+ * starts. The simulation is the oracle of paths: a path of some durations can never be longer than the step of any
+ * others.
  */
 
 #include <setjmp.h>
@@ -81,7 +82,7 @@ static void random_order(ek__random *r, const ek_schedule *schedule, instance *x
     fail_msg("no shape of %s is accepted", schedule->name);
 }
 
-/* Fix some stages, each to what leaves the others their least. */
+/* Fix some stages, each to a count that leaves the others their minimum. */
 static void fix_some(ek__random *r, instance *x)
 {
     const int *cells;
@@ -109,7 +110,7 @@ static ek_balance_result balance(const instance *x)
     return result;
 }
 
-/* Give the stages what some plan needs, and not much more. */
+/* Give the stages the memory that some plan needs, and not much more. */
 static void tight_memory(ek__random *r, instance *x)
 {
     int p = ek_order_shape(x->order)->n_stages;
@@ -183,7 +184,7 @@ static double optimum_of(instance *x)
     return optimum;
 }
 
-/* ---- what ek_balance() reports ---- */
+/* ---- results of ek_balance() ---- */
 
 static void check_result(const ek_balance_result *result, double optimum)
 {
@@ -298,7 +299,7 @@ static void check_stages(const ek__problem *problem, const ek_balance_options *o
     search_clear(&search);
 }
 
-/* One chunk a stage under 1F1B, whatever the search knows. @return whether its plan is optimal, and shown to be */
+/* One chunk a stage under 1F1B, with any bounds of the search. @return whether its plan is optimal, and shown to be */
 static bool check_lone(const ek__problem *problem, const ek_balance_options *options, double optimum)
 {
     static const double uppers[] = {0.9, 1, 1 + SLACK / 2, 1.5, 100};
@@ -323,7 +324,7 @@ static bool check_lone(const ek__problem *problem, const ek_balance_options *opt
     return tight;
 }
 
-/* Layers in fractions. At its end it is no less than the mean bound, whose paths are among its own. */
+/* Layers in fractions. At its end it is no less than the mean bound, since its paths include that bound's. */
 static double check_relaxed(const ek__problem *problem, ek_balance_options options, double optimum)
 {
     ek_error err;
@@ -566,7 +567,7 @@ static void longest_path_of_one_chunk_a_stage(void **state)
     assert_true(n_tight >= 0.95 * n_plain);
 }
 
-/* The least backward time of n layers that hold no more than `room_mb`, over every mix that lists can say. */
+/* The least backward time of n layers within `room_mb`, over every mix that lists can express. */
 static double best_mix(const ek_layer *body, int n, double room_mb)
 {
     double least = INFINITY;
@@ -587,8 +588,8 @@ static double best_mix(const ek_layer *body, int n, double room_mb)
     return least;
 }
 
-/* Of more layers than every mix is listed of, the search finds the best of two kinds, but what it shows is about all
- * mixes. One stage: its step is that of its blocks one after the other. */
+/* With more layers than the list of every mix covers, the search finds the best of two kinds, but its bound is valid
+ * for all mixes. One stage: its step is that of its blocks one after the other. */
 static void bounds_hold_for_mixes_that_are_not_listed(void **state)
 {
     (void)state;
@@ -634,7 +635,7 @@ static void bounds_hold_for_mixes_that_are_not_listed(void **state)
 
 /* One micro-batch over two stages, by hand: forward 1 each, backward 2 each, so the second stage ends at 4, the first
  * at
- * 6. What follows decides where the path ends, and the first of stages that end at once is taken. */
+ * 6. The times after it decide where the path ends, and of stages that end at the same time the first is taken. */
 static void the_path_ends_with_the_first_stage_that_ends_last(void **state)
 {
     (void)state;

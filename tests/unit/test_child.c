@@ -1,4 +1,5 @@
-/* Work in a process of its own: its answer, its crash, its end when it is told to, and none of it in this process. */
+/* Tests work in a child process: its answer, its crash, its end on request, and that nothing of it happens in this
+ * process. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -16,8 +17,8 @@
 #include "base/watch.h"
 
 typedef struct task {
-    int base;      /* what the child starts from */
-    int n_asked;   /* how often this process was asked whether it is over */
+    int base;      /* the child's start value */
+    int n_asked;   /* number of calls in this process that check for the end */
     int over_from; /* the time at which it is */
 } task;
 

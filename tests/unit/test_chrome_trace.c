@@ -1,5 +1,5 @@
-/* The Chrome trace: valid JSON whose slices are the timeline's blocks, arrows in pairs that run forward in time, and
- * counters that reach each stage's peak. */
+/* Tests the Chrome trace: it is valid JSON with the timeline's blocks as slices, arrows in pairs that run forward in
+ * time, and counters that reach each stage's peak. */
 #include "report/writers.h"
 #include "report_fixture.h"
 

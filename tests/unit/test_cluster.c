@@ -1,6 +1,6 @@
-/* Clusters whose stages differ: memory, speed, edges, fixed stages and forbidden recompute kinds. Judged by trying
- * every plan through the full simulation, and the simulation of speeds by a model whose layers are as slow as the
- * stages. */
+/* Tests clusters with different stages: memory, speed, edges, fixed stages and forbidden recompute kinds. The oracle of
+ * plans is the full simulation of every plan, and that of the simulation of speeds is a model with layers as slow as
+ * the stages. */
 
 #include <setjmp.h>
 #include <stdarg.h>
@@ -45,7 +45,7 @@ static void random_layer(ek__random *r, ek_layer *body, const bool *modelled, in
     }
 }
 
-/* Fix some stages, each to what leaves the others their least. */
+/* Fix some stages, each to a count that leaves the others their minimum. */
 static void fix_some(ek__random *r, instance *x)
 {
     const ek_shape *shape = ek_order_shape(x->order);
@@ -98,7 +98,7 @@ static void random_instance(ek__random *r, int number, const ek_schedule *schedu
         x->edges[s] = 0.5 * ek__random_below(r, 5);
     }
     ek_balance_options_init(&x->options);
-    x->options.proof_limit = 0.05; /* the bounds have a test of their own */
+    x->options.proof_limit = 0.05; /* the bounds have a separate test */
     x->options.n_threads = 2;
     x->options.min_layers = ek__random_below(r, 2);
     x->options.stage_memory_mb = x->memory;
@@ -202,7 +202,7 @@ static exhaust try_everything(const instance *x)
     return e;
 }
 
-/* The answer keeps to everything and takes what it says. */
+/* The answer obeys all constraints and takes the reported time. */
 static void check_answer(const instance *x, const ek_balance_result *result)
 {
     ek_error err;
@@ -363,7 +363,8 @@ static void equal_stages_are_the_plain_cluster(void **state)
     }
 }
 
-/* The peak of a stage from its blocks alone, what recomputation brings back included; and what balance then answers. */
+/* The peak of a stage from only its blocks, including the activations that recomputation restores; and the answer of
+ * balance. */
 static void recomputation_brings_activations_back(void **state)
 {
     (void)state;
@@ -392,7 +393,7 @@ static void recomputation_brings_activations_back(void **state)
         assert_int_equal(ek_order_scale_micro_batches(order, cost, &err), EK_OK);
         ek_balance_options options;
         ek_balance_options_init(&options);
-        options.proof_limit = 0.05; /* the bounds have a test of their own */
+        options.proof_limit = 0.05; /* the bounds have a separate test */
         options.time_limit = 0.5;
         for (options.memory_limit_mb = 3000; options.memory_limit_mb > 100;
              options.memory_limit_mb *= effort(80, 50) / 100.0) {
@@ -437,7 +438,7 @@ static void recomputation_brings_activations_back(void **state)
     assert_true(n_solved > 8 && n_larger > 0);
 }
 
-/* What one layer of a chunk brings back: the most of any kind, by hand. */
+/* Activations that one layer of a chunk restores: the maximum of any kind, by hand. */
 static void the_layer_that_recomputes_most_counts(void **state)
 {
     (void)state;
@@ -490,7 +491,7 @@ static void contradictions_are_refused(void **state)
         ek_balance_result result;
         const double memory[MOST_STAGES] = {cases[i].memory, 100, 100, 100};
         ek_balance_options_init(&options);
-        options.proof_limit = 0.05; /* the bounds have a test of their own */
+        options.proof_limit = 0.05; /* the bounds have a separate test */
         options.fixed_layers = cases[i].fixed;
         options.forbidden[EK_RECOMPUTE_NONE] = cases[i].forbid;
         options.stage_memory_mb = memory;

@@ -1,5 +1,5 @@
-/* Finding the logs of a dry run in folders and listings: every layout, which log is of which stage, what is missing,
- * and what is refused. The 16 stages of examples/dryrun16 hold what their init file says by formula. */
+/* Tests finding the logs of a dry run in folders and listings: every layout, the stage of each log, missing logs, and
+ * refusals. The 16 stages of examples/dryrun16 have the peaks of their init file by formula. */
 #include "input.h"
 
 #include <dirent.h>
@@ -17,7 +17,7 @@
 
 static char top[64];
 
-/* A folder of its own for every test. */
+/* A separate folder for every test. */
 static int make_top(void **state)
 {
     (void)state;
@@ -344,7 +344,7 @@ static void listings_that_do_not_tell_are_refused_with_their_line(void **state)
     }
 }
 
-/* ---- what goes into an init file ---- */
+/* ---- the init file ---- */
 
 static void memory_usage_is_made_of_what_is_there(void **state)
 {

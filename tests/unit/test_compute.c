@@ -1,7 +1,7 @@
-/* What a run computes: operators by type and shape over all ranks, and what of them could be faster. Steps are made of
- * a list of operators; a fault replaces some of them by slower ones, so that what it costs is the difference of two
- * steps that are both known. Oracles: sums over all pairs of rows, closed forms of FLOPs, and regular expressions of
- * the C library for operators in a row. */
+/* Tests the analysis of a run's computation: operators by type and shape over all ranks, and those that could be
+ * faster. Steps are made of a list of operators; a fault replaces some of them by slower ones, so that its cost is the
+ * difference of two known steps. Oracles: sums over all pairs of rows, closed forms of FLOPs, and regular expressions
+ * of the C library for operators in a row. */
 #include "tree.h"
 
 #include <inttypes.h>
@@ -50,7 +50,7 @@ static void add_all(program *p, const op *list, size_t n)
 }
 #define ADD_ALL(p, list) add_all((p), (list), sizeof(list) / sizeof *(list))
 
-/* What of a step is replaced. */
+/* The replaced part of a step. */
 typedef enum part { NOTHING, COUNTING, ATTENTION, NORM, ROPE, SWIGLU, LOSS, LAYOUT, TYPE, SHAPE, N_PARTS } part;
 
 static const op fused_norm[] = {{"RmsNorm", VEC, "4096,4096;4096", BF2, "4096,4096", BF, 60}};
@@ -335,7 +335,7 @@ static void what_costs_little_is_not_told(void **state)
     ek_trace_run_clear(&run);
 }
 
-/* Made twice, nothing is there twice. */
+/* Made twice, it has no duplicates. */
 static void is_made_again(void **state)
 {
     (void)state;
@@ -485,7 +485,7 @@ static void rows_are_those_of_all_ranks(void **state)
 
 /* ---- with a device ---- */
 
-/* What a fused kernel is expected to take there, in place of the products'. */
+/* The expected time of a fused kernel there, in place of the products'. */
 static void fused_attention_is_priced_on_the_device(void **state)
 {
     const ek_device *device = ek_device_find("Atlas 800T A2");
@@ -570,7 +570,7 @@ static void pytorch_is_read_by_the_operators_of_its_host(void **state)
     ek_trace_run_clear(&run);
 }
 
-/* Two executions of one product, whose second kernel is the longer one; Kineto's 0 % says nothing. */
+/* Two executions of one product, with the second kernel as the longer one; Kineto's 0 % is no information. */
 static void kernels_of_a_gpu_tell_their_grid_and_occupancy(void **state)
 {
     static const struct {
@@ -651,7 +651,7 @@ static const struct {
                    {EK_FAULT_CROSS_ENTROPY, "^K?XY"}};
 enum { N_EXPRESSIONS = sizeof expressions / sizeof *expressions };
 
-/* What makes matches likely. */
+/* Words that make matches likely. */
 static const char *const pieces[] = {"PMASKP", "PMSP", "PPGMPP", "PDGP", "QEARMM", "KQERMKM", "EAQEARMMA", "MLLNCMA",
                                      "NCMA",   "UM",   "IMM",    "MMV",  "MVM",    "XY",      "KXY",       "P",
                                      "M",      "A",    "K",      "O",    "L",      "S",       "N"};
@@ -696,7 +696,7 @@ static void rows_of_operators_are_found_as_expressions_find_them(void **state)
                     add(&p, (op){letters[i].type, VEC, "16", BF, "16", BF, 10});
         assert_int_equal(p.n, strlen(line));
         snprintf(folder, sizeof folder, "rows%d/rank_0_ascend_ms", trial);
-        /* Steps follow one another, and so may what is in them. */
+        /* Steps are consecutive, and so may be their content. */
         char all[N_STEPS * MAX_OPS + 1] = "";
         for (int s = 0; s < N_STEPS; s++)
             strcat(all, line);

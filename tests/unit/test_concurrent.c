@@ -1,6 +1,6 @@
-/* The library inside a process with threads of its own: eight of them call whatever is cheap to call, in any order and
- * with threads of the library's beside them. Each answer is the one that was given alone, to the last byte, and nothing
- * appears on standard output or standard error. EK_CONCURRENT_SECONDS says for how long. */
+/* Tests the library inside a process with its own threads: eight of them make cheap calls, in any order and beside the
+ * library's threads. Each answer equals the one of a single thread, to the last byte, and nothing appears on standard
+ * output or standard error. EK_CONCURRENT_SECONDS is the duration. */
 
 #define _GNU_SOURCE /* the affinity mask */
 #include <math.h>
@@ -21,7 +21,7 @@
 
 enum { N_THREADS = 8, USUAL_SECONDS = 3, LIBRARY_THREADS = 2 };
 
-/* ---- what is called: prints all it finds, or why it failed ---- */
+/* ---- the calls: each prints all its results, or its error ---- */
 
 static const char *file_of(const char *name, char path[4096])
 {
@@ -84,7 +84,7 @@ static void balance_with(FILE *out, const char *solver, int n_stages, const char
 }
 
 /* The solver that works in a copy of the process. The sanitizers' allocators, unlike libc's, may be left locked in the
- * copy by what other threads did: there another solver takes its place. */
+ * copy by other threads: there another solver takes its place. */
 static const char *const in_child = EK_TEST_IS_SANITIZED ? "anneal" : "milp";
 
 static void call_staged(FILE *out)
@@ -328,7 +328,7 @@ typedef struct crowd {
     time_t end;
     atomic_int n_joined, n_wrong;
     atomic_long n_calls[N_CALLS];
-    char wrong[4096]; /* the first answer that differs; written by who counts it */
+    char wrong[4096]; /* the first answer that differs; written by the thread that counts it */
 } crowd;
 
 static void *call_at_random(void *user)
@@ -353,7 +353,7 @@ static int seconds(void)
     return text && atoi(text) > 0 ? atoi(text) : USUAL_SECONDS;
 }
 
-/* Standard output and error go into a file while the crowd runs; returns what is in it. */
+/* Standard output and error go into a file while the crowd runs; returns its content. */
 static char *printed_by(crowd *c, size_t *size)
 {
     char path[] = "/tmp/evenkeel-printed-XXXXXX";
@@ -545,7 +545,7 @@ static void threads_below_none_are_refused(void **state)
     assert_null(ek_emitter_find(NULL));
 }
 
-/* ---- linear algebra that says nothing ---- */
+/* ---- linear algebra without output ---- */
 
 static void what_is_no_number_is_refused(void **state)
 {

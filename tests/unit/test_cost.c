@@ -1,6 +1,6 @@
-/* Times of layers: the roofline against closed forms, recomputation against sums of forward times, devices read from
- * files, and whole steps against the measured ones of Korthikanti et al. (arXiv 2205.05198, table 5), with the shares
- * of the peak that are shipped. */
+/* Tests the times of layers: the roofline against closed forms, recomputation against sums of forward times, devices
+ * read from files, and whole steps against the measured ones of Korthikanti et al. (arXiv 2205.05198, table 5), with
+ * the shipped shares of the peak. */
 #include "input.h"
 
 #include <math.h>
@@ -81,7 +81,7 @@ static void set_links(ek_device *device, double share, double latency_us)
     }
 }
 
-/* Of arithmetic alone: memory, launches and links cost nothing. */
+/* Only arithmetic: memory, launches and links cost nothing. */
 static ek_device arithmetic(double tflops)
 {
     ek_device device = {.name = "arithmetic",
@@ -100,7 +100,7 @@ static ek_device arithmetic(double tflops)
     return device;
 }
 
-/* Of memory alone. */
+/* Only memory. */
 static ek_device memory_alone(double gbs)
 {
     ek_device device = arithmetic(1e18);
@@ -231,7 +231,7 @@ static void full_recomputation_adds_the_forward_pass(void **state)
     }
 }
 
-/* What is recomputed of an attention that is not fused: scores, softmax, dropout and the product with the values: a
+/* Recomputed parts of an attention that is not fused: scores, softmax, dropout and the product with the values; a
  * checkpoint of PyTorch runs all of its function again. */
 static void selective_recomputation_adds_what_it_names(void **state)
 {
@@ -433,8 +433,8 @@ static double predict(const row *r, const ek_device *device)
 }
 
 /* None of these rows was fitted to: the shares are the shipped round figures. A tool with measured efficiencies by
- * shape is off by 3.7 % on average and 8.9 % at worst here (Calculon); twice its average and a little more than its
- * worst is what this roofline has to hold, so that a term that goes missing is seen. */
+ * shape is off by 3.7 % on average and 8.9 % at worst here (Calculon); this roofline must stay within twice its average
+ * and a little more than its worst, so that a missing term is noticed. */
 static void measured_steps_are_met_loosely(void **state)
 {
     (void)state;

@@ -1,5 +1,5 @@
-/* Placement against every rank laid out and counted; collectives against every message of a ring and of an all-to-all
- * sent by itself over cards that send one after another; and closed forms, limits and measured links. */
+/* Tests placement against an enumeration of all ranks, and collectives against a simulation of every message of a ring
+ * and of an all-to-all over cards that send one after another; and closed forms, limits and measured links. */
 #include "input.h"
 
 #include <math.h>
@@ -586,7 +586,7 @@ static void a_message_goes_over_the_link_that_joins_its_stages(void **state)
     }
 }
 
-/* A message of half_bytes reaches half of the rate; of an all-to-all that is what goes to one rank. */
+/* A message of half_bytes reaches half of the rate; of an all-to-all, a message is the part for one rank. */
 static void small_messages_reach_less(void **state)
 {
     (void)state;
@@ -635,8 +635,8 @@ static void contention_takes_its_share_with_every_doubling(void **state)
 
 /* 8 nodes of 8: a ring passes 56 links inside and 8 between, all but one inside; a tree between nodes 3 of those and a
  * node's 7; switches add up in one pass. */
-/* Data parallel groups on nodes of 8: with t = 2 and 4 the ranks of a node are apart, with t = 1 neighbours, with t = 8
- * alone. Only rings that leave a node and would be faster are held up. */
+/* Data parallel groups on nodes of 8: with t = 2 and 4 the ranks of a node are separate, with t = 1 neighbours, with t
+ * = 8 single. Only rings that leave a node and would be faster are slowed down. */
 static void rings_of_ranks_apart_reach_what_the_host_carries(void **state)
 {
     (void)state;

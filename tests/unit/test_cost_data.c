@@ -1,5 +1,6 @@
-/* Data parallel work of a stage: buckets and layers against an event simulation of the whole step on two streams,
- * closed forms of equal layers, limits, the bytes of the optimizer, and groups and elements against memory's. */
+/* Tests the data-parallel work of a stage: buckets and layers against an event simulation of the whole step on two
+ * streams, closed forms of equal layers, limits, the bytes of the optimizer, and groups and elements against
+ * memory's. */
 #include "input.h"
 
 #include <math.h>
@@ -79,9 +80,9 @@ static void assert_close_to(const char *what, double found, double expected, dou
         fail_msg("%s: %.15g, expected %.15g", what, found, expected);
 }
 
-/* ---- the oracle: events on two streams ----
- * A list of pieces of computing, one after the other, each behind the messages that block it; a list of messages, each
- * let go as a piece starts or ends, sent in the order in which they were let go. Time moves from event to event. */
+/* ---- the oracle: events on two streams ---- A list of pieces of computing, one after the other, each after the
+ * messages that block it; a list of messages, each released when a piece starts or ends, sent in the order of their
+ * release. Time moves from event to event. */
 
 typedef enum moment { AT_START, AT_END } moment;
 
@@ -184,7 +185,7 @@ static lived live(void)
     return out;
 }
 
-/* ---- what a step is, for the oracle ---- */
+/* ---- a step of the oracle ---- */
 
 typedef struct setting {
     const ek_job *job;
@@ -240,7 +241,7 @@ static double weight_seconds(const setting *s, int i)
     return sum;
 }
 
-/* The piece that is the k-th layer of a pass; the one before it is what its chunk waits for. */
+/* The piece that is the k-th layer of a pass; its chunk waits for the one before it. */
 static int piece_of(int first, int k)
 {
     return first + 2 * k + 1;
@@ -305,7 +306,7 @@ static double gathered_bytes(const setting *s, int i, int class)
     return (elements(s, i, class) - own) * size + own * 2;
 }
 
-/* Weights once a step, all asked for at its beginning in the order of the layers that want their buckets first. */
+/* Weights once a step, all requested at its beginning in the order of the layers that need their buckets first. */
 static void bucket_weights(const setting *s)
 {
     double asked[N_CLASSES] = {0}, wanted[N_CLASSES] = {0};
@@ -356,8 +357,8 @@ static void layer_weights(const setting *s, int first, bool backward)
     }
 }
 
-/* What the k-th layer of a pass has before it where its chunk comes behind another one: that pass of the other
- * micro-batches in a row, of the chunk that ends (forward) or begins (backward). */
+/* Work before the k-th layer of a pass where its chunk follows another one: that pass of the other micro-batches in a
+ * row, of the chunk that ends (forward) or begins (backward). */
 static double rest_of_row(const setting *s, int k, bool backward)
 {
     int here = backward ? s->n - 1 - k : k, other = backward ? here + 1 : here - 1;
@@ -558,7 +559,7 @@ static void equal_layers(ek__data_layer *layer, double forward, double backward)
             (ek__data_layer){.dense = all_elements, .kept = all_elements, .forward = forward, .backward = backward};
 }
 
-/* n layers, a bucket each of g seconds: the last one is exposed behind backward passes that are longer than g; behind
+/* n layers, a bucket each of g seconds: the last one is exposed after backward passes that are longer than g; after
  * shorter ones of b, g n - b (n - 1). Weights of g before forward passes of f likewise. */
 static void equal_layers_have_closed_forms(void **state)
 {
@@ -621,7 +622,7 @@ static void weights_of_zero_1_come_before_or_behind_the_first_forward(void **sta
 }
 
 /* Weights g, gradients r, passes f and b of n layers. Where g + r <= b and g <= f all but the first gather and the last
- * reduction hide; where computing is short the stream is never idle: n (g + r) less what is computed. */
+ * reduction hide; where computing is short the stream is never idle: n (g + r) less the computing time. */
 static void layers_of_zero_3_have_closed_forms(void **state)
 {
     (void)state;
@@ -640,7 +641,7 @@ static void layers_of_zero_3_have_closed_forms(void **state)
     t = priced(&job, &device, layer, EQUAL, 4);
     assert_close_to("forward, short", t.forward, n * g - (n - 1) * 0.5 * g, g);
     assert_close_to("backward, short", t.backward, n * (g + r) - n * 0.5 * g, g);
-    /* Gradients that are kept whole are reduced with the last micro-batch alone. */
+    /* Gradients that are kept whole are reduced only with the last micro-batch. */
     job.states.shard_gradient = false;
     t = priced(&job, &device, layer, EQUAL, 4);
     assert_close_to("kept whole", t.backward + t.reduction, n * (g + r) - n * 0.5 * g, g);
@@ -674,8 +675,8 @@ static void hybrid_groups_gather_inside_and_sum_copies_once(void **state)
     assert_true(a > 0);
 }
 
-/* 64 ranks, 20 tensors: gradients are summed whole, and 20 owners broadcast in turn, each behind 63 steps of a ring
- * that carries everything. */
+/* 64 ranks, 20 tensors: gradients are summed whole, and 20 owners broadcast in turn, each after 63 steps of a ring that
+ * carries everything. */
 static void owners_of_tensors_broadcast_in_turn(void **state)
 {
     (void)state;
@@ -701,7 +702,7 @@ static void owners_of_tensors_broadcast_in_turn(void **state)
     all = ek__collective_seconds(&device, EK_COLLECTIVE_ALL_GATHER, &few, bytes * 4 / 3);
     t = priced(&job, &device, layer, EQUAL, 1);
     assert_close_to("few", t.first_forward, all.seconds + 3 * all.latency, 1e-3);
-    /* Behind the first forward pass each layer waits for its own two. */
+    /* After the first forward pass each layer waits for its own two. */
     job.run.overlap_weights = true;
     equal_layers(layer, 1, 0);
     t = priced(&job, &device, layer, EQUAL, 1);
@@ -769,7 +770,7 @@ static const char *const files[] = {
     "tests/data/job/llama.yaml", "examples/llama2_13b_1_dp8.yaml", "examples/llama175b_train.yaml",
 };
 
-/* Elements of whose states a rank keeps, by the groups of this side. */
+/* Elements with states on a rank, by the groups of the cost side. */
 static double kept_by_groups(const ek_job *job, const ek_device *device, const ek__data_layer *layer)
 {
     double dense = ek__placement(job, device, EK__DIM_SHARD).n,
@@ -779,7 +780,8 @@ static double kept_by_groups(const ek_job *job, const ek_device *device, const e
 }
 
 /* A rank's part is rounded up to whole elements and blocks of memory. Groups: of jobs that cut flat buffers;
- * MindFormers also cuts what all tensor parallel ranks hold over those, and a part by what divides its first dimension.
+ * MindFormers also cuts tensors replicated on all tensor-parallel ranks over these, and a part by the divisor of its
+ * first dimension.
  */
 static void compare_kind(const char *name, const ek_job *job, int kind)
 {
@@ -822,7 +824,7 @@ static void states_take_the_bytes_that_memory_says(void **state)
 }
 
 /* MindFormers leaves norms and the table whole; the head is cut. Qwen2.5-7B has three biases of queries, keys and
- * values in each layer beside the norms: what matrices have alone is gathered in 8 bits. */
+ * values in each layer in addition to the norms: only matrices are gathered in 8 bits. */
 static void norms_and_tables_stay_whole_or_wide(void **state)
 {
     (void)state;
@@ -904,7 +906,7 @@ static void the_update_rests_on_what_the_device_says(void **state)
     assert_int_equal(priced(&job, &device, &layer, 1, 1).optimizer_basis, EK_COST_ASSUMED);
     device.optimizer_basis = EK_COST_FITTED;
     assert_int_equal(priced(&job, &device, &layer, 1, 1).optimizer_basis, EK_COST_FITTED);
-    job.run.offload_optimizer = true; /* at a rate that nobody fits */
+    job.run.offload_optimizer = true; /* at a rate that is not fitted */
     assert_int_equal(priced(&job, &device, &layer, 1, 1).optimizer_basis, EK_COST_ASSUMED);
     /* Gradients: the weakest of the links they go over. */
     job = zero(64, 1);

@@ -1,5 +1,5 @@
-/* Times of kernels: curves against closed forms, tables against an interpolation that looks at every row, fits against
- * curves that made the rows, and both measured tables with a fifth of their shapes kept back. */
+/* Tests the times of kernels: curves against closed forms, tables against an interpolation over every row, fits against
+ * curves that made the rows, and both measured tables with a fifth of their shapes held out. */
 #include "input.h"
 #include "skip.h"
 
@@ -97,7 +97,7 @@ static void whole_waves_of_whole_tiles_are_paid(void **state)
     ek_device d = device_of((ek_curve){.share = 0.5, .memory_share = 1, .hidden = 1, .tile_m = 128, .tile_n = 256});
     ek_kernel k = product(500, 700, 8192);
     assert_close(ek__kernel_curve(&d, &k), 2 * 50.0 * 128 * 64 / 0.81 * 8192 / 50e12);
-    d.units = 0; /* not known: tiles that stand over alone */
+    d.units = 0; /* not known: tiles that are left over */
     assert_close(ek__kernel_curve(&d, &k), 2 * 12.0 * 128 * 256 * 8192 / 50e12);
     d.units = 10;
     k.kind = EK_KERNEL_GROUPED; /* of 5 groups: 60 tiles, 6 waves, nothing left over but edges */
@@ -121,7 +121,7 @@ static void eight_bits_have_a_peak_and_a_share_of_their_own(void **state)
     assert_true(isnan(ek__kernel_seconds(&d, &k).seconds));
 }
 
-/* What a tile costs besides its products takes as long in 8 bits, and they are twice as fast. */
+/* The cost of a tile without its products is the same in 8 bits, and products are twice as fast. */
 static void eight_bits_want_longer_sums(void **state)
 {
     (void)state;
@@ -266,8 +266,8 @@ static void a_limit_under_load_is_of_measured_products(void **state)
     ek_kernel_table_free(d.kernels);
 }
 
-/* What runs say of a curve's share is of all kernels that were timed by themselves, near and far; none of them takes
- * less than large products do, of which a short one that was over before the clocks sank would tell. */
+/* A curve's share fitted from runs applies to all kernels with separate timings, near and far; none of them takes less
+ * than large products do, which a short one that ended before the clocks dropped would suggest. */
 static void kernels_timed_alone_take_as_much_longer_in_steps(void **state)
 {
     (void)state;
@@ -354,7 +354,7 @@ static void a_fit_finds_the_curve_that_made_the_rows(void **state)
 
 /* ---- measured tables ---- */
 
-/* The shape alone decides, so that all rows of it are on one side. */
+/* Only the shape decides, so that all rows of it are on one side. */
 static bool kept_back(const ek_kernel *k, uint64_t split)
 {
     const double shape[] = {k->m, k->n, k->k, k->groups, k->batch, k->seq, k->heads, k->qk_dim};
@@ -470,8 +470,8 @@ static void all_kernels_that_were_kept_back_are_met(void **state)
     judge_table(need_shared("reference/kernels/b200.csv"), &b200, 0.08);
 }
 
-/* An estimate asks for some 60 kernels: 50 us in all without sanitizers on a machine of 2020, of which a busy one may
- * take twenty times as many. */
+/* An estimate needs some 60 kernels: 50 us in all without sanitizers on a machine of 2020, of which a busy one may take
+ * twenty times as many. */
 static void a_look_is_fast(void **state)
 {
     (void)state;

@@ -1,4 +1,4 @@
-/* Tokens that go once to each node, against every choice of experts that a router can make, sent copy by copy. */
+/* Tests tokens that go once to each node against every choice of experts that a router can make, sent copy by copy. */
 #include "input.h"
 
 #include <math.h>
@@ -39,7 +39,7 @@ static void count(counted *c, const bool *chosen)
         }
 }
 
-/* All sets of so many experts, those in `allowed`. */
+/* All sets of this number of experts, those in `allowed`. */
 static void choose(counted *c, const bool *allowed, bool *chosen, int from, int left)
 {
     if (left == 0) {
@@ -120,7 +120,7 @@ static void limited_groups_reach_no_more_nodes(void **state)
     assert_true(ek__units_reached(&model, 1) == 1);
 }
 
-/* Over slow cards, time is that of what leaves. */
+/* Over slow cards, the time is that of the bytes that leave the node. */
 static void an_exchange_takes_what_its_copies_take(void **state)
 {
     (void)state;
@@ -142,7 +142,7 @@ static void an_exchange_takes_what_its_copies_take(void **state)
     assert_true(fabs(once - ek__units_reached(&model, 8) * 0.75) < 1e-9);
 }
 
-/* Ranks that straddle nodes reach into as many as hold them, never one alone. */
+/* Ranks that straddle nodes reach all nodes that have some of them, never only one. */
 static void groups_that_straddle_nodes_leave_them(void **state)
 {
     (void)state;

@@ -1,5 +1,5 @@
-/* The step of a job: its parts add up on every stage, over all shipped and reference configurations and devices; its
- * pipeline is the one that the simulator runs; without a pipeline or communication it is a closed form; layers that
+/* Tests the step of a job: its parts add up on every stage, over all shipped and reference configurations and devices;
+ * its pipeline is the one that the simulator runs; without a pipeline or communication it is a closed form; layers that
  * were priced before give the same figures. */
 #include "configs.h"
 #include "skip.h"
@@ -28,7 +28,7 @@ static bool read_job(const char *path, ek_job *job)
     return ek_job_read(path, NULL, NULL, job, NULL) == EK_OK;
 }
 
-/* Infinite links, no launches, no host, no optimizer: arithmetic and memory alone. */
+/* Infinite links, no launches, no host, no optimizer: only arithmetic and memory. */
 static ek_device bare(const char *name)
 {
     ek_device device = *ek_device_find(name);
@@ -83,7 +83,7 @@ static void parts_add_up_to_the_step(void **state)
                 continue;
             assert_int_equal(status, EK_OK);
             check_sums(config[c], &device[d], &step);
-            if (job.parallel.pipeline == 1) /* nobody to wait for, and no residue of rounding either */
+            if (job.parallel.pipeline == 1) /* no rank to wait for, and no residue of rounding either */
                 assert_true(step.stage[0].seconds[EK_STEP_BUBBLE] == 0);
             ek_step_clear(&step);
             tried++;
@@ -143,7 +143,7 @@ static void the_pipeline_is_the_simulators(void **state)
     assert_true(tried > 3);
 }
 
-/* One stage, nobody to talk to: micro-batches times layers, and the update. */
+/* One stage, no communication: micro-batches times layers, and the update. */
 static void one_device_is_a_sum(void **state)
 {
     ek_job_overrides overrides = ek_job_overrides_none();
@@ -167,7 +167,7 @@ static void one_device_is_a_sum(void **state)
     assert_true(fabs(step.seconds - rest - 3 * once / 1e3) < 1e-9 * step.seconds);
     assert_true(part[EK_STEP_BUBBLE] < 1e-9 * step.seconds);
     assert_true(part[EK_STEP_TENSOR] + part[EK_STEP_CONTEXT] + part[EK_STEP_EXPERT] + part[EK_STEP_P2P] == 0);
-    /* Nobody measured what is not there, nor that data comes in time. */
+    /* Absent work has no measurement, nor has data that arrives in time. */
     assert_true(step.basis[EK_STEP_CONTEXT] == EK_COST_DERIVED && step.basis[EK_STEP_EXPERT] == EK_COST_DERIVED);
     assert_true(part[EK_STEP_INPUT] == 0 && step.basis[EK_STEP_INPUT] == EK_COST_ASSUMED);
     ek_step_clear(&step);
@@ -214,7 +214,7 @@ static void layers_priced_before_give_the_same(void **state)
 #endif
 #endif
 
-/* Two jobs that differ between their members alone have one place in the cache. */
+/* Two jobs that differ only in padding between their members have one place in the cache. */
 static void padding_is_of_no_account(void **state)
 {
     (void)state;
@@ -366,7 +366,7 @@ static int64_t static_of(ek_cost_cache *cache, const ek_job *job)
 }
 
 /* Entries that differ in their micro-batches share graphs, and a stage by itself has a table that others copy: with
- * products in 8 bits and a layer of multi-token prediction all figures are those of a cache that knows nothing. */
+ * products in 8 bits and a layer of multi-token prediction all figures are those of an empty cache. */
 static void layers_that_share_graphs_cost_what_they_do_alone(void **state)
 {
     const ek_device *device = ek_device_find("H800");
@@ -408,7 +408,7 @@ static void layers_that_share_graphs_cost_what_they_do_alone(void **state)
 
 /* ---- the host ---- */
 
-/* A host that takes longer than the device is all that counts, and its wait is a part of its own. */
+/* A host that takes longer than the device is all that counts, and its wait is a separate part. */
 static void a_slow_host_decides(void **state)
 {
     ek_device device = bare("A100-80");
@@ -438,7 +438,7 @@ static void a_slow_host_decides(void **state)
     ek_job_clear(&job);
 }
 
-/* Attention alone, on a device without launches or traffic: kernels of the generation before take 1 / 0.87 of the time
+/* Only attention, on a device without launches or traffic: kernels of the generation before take 1 / 0.87 of the time
  * on devices with 8-bit products and the same on others, those in Triton 1.4 times as long forward and twice backward,
  * and the first ones twice as long both ways. */
 static void older_attention_takes_longer(void **state)
@@ -475,7 +475,7 @@ static void older_attention_takes_longer(void **state)
 }
 
 /* Seconds of the context and the attention part of llama3 8B, 4096 tokens on a ring of four ranks, two of them in a
- * node, whose cards do 1 GB/s. Attention costs its FLOPs alone, at shares of the peak. */
+ * node with cards of 1 GB/s. Attention costs only its FLOPs, at shares of the peak. */
 static void ring_seconds(double forward_share, double backward_share, double *context, double *attention)
 {
     static const char text[] = "[model]\nname = \"llama3\"\nflavor = \"8B\"\n[training]\nlocal_batch_size = 1\n"
@@ -517,8 +517,8 @@ static void a_ring_shows_what_attention_does_not_hide(void **state)
     assert_true(context < 1e-9 * attention);
 }
 
-/* Memory-bound seconds that adding the gradients of n micro-batches by kernels of their own takes: n E (2 + 2 x 4)
- * bytes into a buffer of 32 bits, (n - 1) E (2 + 2 x 2) into one of 16, none where products or shards add them. */
+/* Memory-bound seconds that adding the gradients of n micro-batches by separate kernels takes: n E (2 + 2 x 4) bytes
+ * into a buffer of 32 bits, (n - 1) E (2 + 2 x 2) into one of 16, none where products or shards add them. */
 static double added(ek_job *job, const ek_device *device, int gradient)
 {
     double seconds[2];
@@ -550,7 +550,7 @@ static void gradients_are_added_by_somebody(void **state)
     ek_job_clear(&job);
 }
 
-/* ---- what torchtitan moves ---- */
+/* ---- torchtitan's communication ---- */
 
 /* Seconds of memory-bound operators of llama3 8B, 2 x 4096 tokens on 4 data-parallel ranks, where these do 1 TB/s. */
 static double memory_seconds(const char *tensor, const char *more, bool compiled)
@@ -605,8 +605,8 @@ static void norms_without_a_compiler_are_many_operators(void **state)
 }
 
 /* Asynchronous tensor parallelism of four ranks cuts each product beside a collective, and the gradient of its input,
- * into four: seven of a layer and the head's. Where a kernel costs nothing but its launch and rates, that is three
- * launches more for each. */
+ * into four: seven of a layer and the head's. Where a kernel costs only its launch and rates, that is three launches
+ * more for each. */
 static void asynchronous_products_are_cut(void **state)
 {
     (void)state;
@@ -704,8 +704,8 @@ static void all_to_all_over_context_ranks_copies(void **state)
     "--global-batch-size 8 --data-parallel-size 8 --num-experts 8 --moe-router-topk 2 --moe-grouped-gemm "             \
     "--moe-token-dispatcher-type alltoall --expert-model-parallel-size "
 
-/* What comes from other ranks goes to the order of the rank's experts, and back: both exchanges, forward and backward,
- * read and written. A rank with one expert has nothing to order. */
+/* Tokens from other ranks are permuted to the order of the rank's experts, and back: both exchanges, forward and
+ * backward, read and written. A rank with one expert has nothing to order. */
 static void tokens_are_ordered_by_the_ranks_experts(void **state)
 {
     (void)state;
@@ -713,7 +713,7 @@ static void tokens_are_ordered_by_the_ranks_experts(void **state)
     ek_step two = megatron_step(EXPERTS "4", &device), one = megatron_step(EXPERTS "8", &device);
     double more = two.stage[0].seconds[EK_STEP_MEMORY] - one.stage[0].seconds[EK_STEP_MEMORY];
     assert_float_equal(more / (2 * 2 * 2 * 2 * (2 * 8192 * 1024 * 2.0) / 1e12), 1, 1e-6);
-    /* And to the experts' order at a rate of its own: of half the rate it takes twice as long. */
+    /* And to the experts' order at a separate rate: of half the rate it takes twice as long. */
     device.permute_share = 0.5;
     ek_step slow = megatron_step(EXPERTS "8", &device);
     more = slow.stage[0].seconds[EK_STEP_MEMORY] - one.stage[0].seconds[EK_STEP_MEMORY];

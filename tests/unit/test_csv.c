@@ -1,5 +1,5 @@
-/* Tables as profilers write them, and decimal microseconds. Oracles: a reader that goes byte by byte over the whole
- * text, and digits moved about as text. */
+/* Tests tables as profilers write them, and decimal microseconds. Oracles: a reader that goes byte by byte over the
+ * whole text, and arithmetic on digits as text. */
 #include "input.h"
 
 #include <math.h>
@@ -242,7 +242,7 @@ static size_t random_table(char *to, size_t size)
     return n;
 }
 
-/* The next cell from *at, unquoted and cut. @return what stood behind it */
+/* The next cell from *at, unquoted and cut. @return the separator after it */
 static char slow_cell(const char *text, size_t size, size_t *at, char *to)
 {
     size_t n = 0, i = *at;

@@ -1,5 +1,5 @@
-/* Work handed out to the processes of a team, which are threads here: every item is taken once, whoever fails, stands
- * still or comes from another version. The oracle is the result that each item must have. */
+/* Tests the distribution of work to the processes of a team, which are threads here: every item is done once, whichever
+ * process fails, stops or has another version. The oracle is the result that each item must have. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stdint.h>
@@ -32,8 +32,8 @@ struct run {
     atomic_int n_worked[MOST_ITEMS];
     int fails_on[MOST_ITEMS]; /* bits of the processes that cannot do it */
     bool is_damaged[MOST_ITEMS];
-    int still_at[THREAD_TEAM_MOST];       /* stands still when it is given its n-th item, for ever; 0: never */
-    double wakes_after[THREAD_TEAM_MOST]; /* seconds that it stands still; 0: for ever */
+    int still_at[THREAD_TEAM_MOST];       /* stops when it gets its n-th item, for ever; 0: never */
+    double wakes_after[THREAD_TEAM_MOST]; /* seconds that it stops; 0: for ever */
     atomic_int n_given[THREAD_TEAM_MOST];
     bool unwanted[MOST_ITEMS];
     const char *same[THREAD_TEAM_MOST];
@@ -44,7 +44,7 @@ struct run {
     bool own;                        /* item i is for process i */
     bool declines[THREAD_TEAM_MOST]; /* cannot begin */
     int fail_take_at;                /* item; -1 */
-    int batch; /* so many items become known at a time, when those before are taken; 0: all at once */
+    int batch; /* this number of items become known at a time, when those before are taken; 0: all at once */
     int n_known;
 };
 
@@ -140,7 +140,7 @@ static int more(void *user, bool *ended)
     return r->n_known;
 }
 
-/* Each process tells once what it is. */
+/* Each process reports its kind once. */
 static bool tell(void *user, ek__packet *news)
 {
     process *p = user;
@@ -182,7 +182,7 @@ static void *take_part(void *argument)
                               .patience = r->patience,
                               .same = r->same[p->index]};
     p->status = ek__deal(&r->team.process[p->index].team, &job, &p->end, &p->error);
-    /* Who stood still wakes when the answer is there, as a process that is let go on: all threads must end. */
+    /* A stopped process wakes when the answer is there, like a continued process: all threads must end. */
     if (p->index == 0)
         for (int i = 1; i < r->team.size; i++)
             atomic_store(&r->team.process[i].stands_still, 0);
@@ -281,7 +281,7 @@ static void what_one_cannot_do_another_does(void **state)
     r->fails_on[0] = 1;
     r->fails_on[3] = 1 | 4 | 8;
     r->fails_on[7] = 0x1f;
-    r->fails_on[9] = 0x3f; /* nobody can */
+    r->fails_on[9] = 0x3f; /* no process can */
     r->is_damaged[12] = true;
     r->unwanted[20] = true;
     play(r);
@@ -327,7 +327,7 @@ static void what_lost_ones_had_is_done_again(void **state)
     }
 }
 
-/* Process 1 holds results of 5 to 8, which have asked for other work since. */
+/* Process 1 has results of 5 to 8, which have requested other work since. */
 static void results_that_a_lost_one_held_are_made_again(void **state)
 {
     (void)state;
@@ -349,7 +349,7 @@ static void results_that_a_lost_one_held_are_made_again(void **state)
     clear(r);
 }
 
-/* Long after process 1 is lost, 5 to 8 below it still hear that 0 is there. */
+/* Long after process 1 is lost, 5 to 8 below it still receive messages that 0 is alive. */
 static void those_below_a_lost_one_go_on(void **state)
 {
     (void)state;
@@ -365,7 +365,7 @@ static void those_below_a_lost_one_go_on(void **state)
     clear(r);
 }
 
-/* A process that was only slow sends what another has done since. */
+/* A process that was only slow sends a result that another has delivered since. */
 static void what_comes_twice_is_taken_once(void **state)
 {
     (void)state;
@@ -440,7 +440,7 @@ static void the_others_end_when_process_0_cannot_begin(void **state)
     clear(r);
 }
 
-/* Results of 5 to 8 may be on their way through 1, which is not there. */
+/* Results of 5 to 8 may be on their way through 1, which is lost. */
 static void where_each_has_its_own_the_others_go_on(void **state)
 {
     (void)state;
@@ -507,7 +507,7 @@ static void results_come_up_a_tree(void **state)
     r = make(21, 105);
     r->work_s = 0.005;
     play(r);
-    /* items of its own, and about 4 times as many results from below */
+    /* its own items, and about 4 times as many results from below */
     assert_true(r->team.process[1].n_received - idle > 8);
     assert_int_equal(r->process[0].status, EK_OK);
     clear(r);

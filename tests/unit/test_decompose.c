@@ -1,4 +1,5 @@
-/* Decomposition of dry-run peaks: the published figures, a property over random models, and the fit's own report. */
+/* Tests the decomposition of dry-run peaks: the published figures, a property over random models, and the fit's own
+ * report. */
 #include "input.h"
 #include "skip.h"
 
@@ -131,7 +132,7 @@ static void append_list(char *text, size_t size, const char *key, const int *lis
     snprintf(text + at, size - at, "]\n");
 }
 
-/* An init file of a dry run that has each of the kinds asked for. */
+/* An init file of a dry run that has each of the given kinds. */
 static void make_init(const truth *t, int n_stages, int n_layers, bool with_full, char *text, size_t size)
 {
     enum { MAX = 32 };

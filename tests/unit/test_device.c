@@ -1,5 +1,5 @@
-/* Device files: the sections read into the device, written and read back bit for bit, wrong files refused where they
- * are wrong; tables of kernels and of rates from CSV; the shipped files. */
+/* Tests device files: the sections read into the device, written and read back bit for bit, wrong files refused where
+ * they are wrong; tables of kernels and of rates from CSV; the shipped files. */
 #include "input.h"
 #include "skip.h"
 
@@ -130,7 +130,7 @@ static void the_basis_of_an_error_is_written_and_read_back(void **state)
     }
 }
 
-/* Where no product is measured the limit changes nothing, and the reader says so. */
+/* Where no product is measured the limit changes nothing, and the reader reports that. */
 static void a_limit_of_measured_products_without_any_is_told(void **state)
 {
     (void)state;
@@ -168,7 +168,7 @@ static void wrong_sections_are_refused_where_they_are_wrong(void **state)
     (void)state;
     static const struct {
         const char *text;
-        int line, column; /* behind the start */
+        int line, column; /* after the start */
         const char *word;
     } cases[] = {
         {"curves: {matmul: {share: 0}}\n", 1, 26, "share of the peak"},
@@ -223,7 +223,7 @@ static void wrong_sections_are_refused_where_they_are_wrong(void **state)
     }
 }
 
-/* The table of layers that `calibrate` writes: what holds its rows is as strict as a row. */
+/* The table of layers that `calibrate` writes: the keys around its rows are checked as strictly as a row. */
 static void wrong_layer_tables_are_refused(void **state)
 {
     (void)state;
@@ -435,7 +435,7 @@ static void shipped_files_say_what_they_rest_on(void **state)
         const ek_curve *c = &d->curve[EK_KERNEL_MATMUL];
         assert_true(c->basis == (fitted ? EK_COST_FITTED : EK_COST_ASSUMED) && (!fitted || c->error > 0));
         assert_null(d->kernels);
-        /* Those whose own steps were fitted; the others take over what a device like them has. */
+        /* Those with fitted steps; the others take the values of a similar device. */
         static const char own[] = " A100-40 A100-80 H100 H100-HBM2e B200 910B ";
         char word[32];
         snprintf(word, sizeof word, " %s ", known[i].name);
@@ -444,8 +444,8 @@ static void shipped_files_say_what_they_rest_on(void **state)
     }
 }
 
-/* What the shipped curves leave on the tables they were fitted to. Some of B200's shares are fitted to steps after
- * that, in which products are slower by a twentieth, grouped ones by a quarter. */
+/* Remaining errors of the shipped curves on the tables they were fitted to. Some of B200's shares are fitted to steps
+ * after that, in which products are slower by a twentieth, grouped ones by a quarter. */
 static void shipped_curves_meet_the_kernels_they_were_fitted_to(void **state)
 {
     (void)state;
@@ -527,7 +527,7 @@ static void kernels_are_read_from_csv(void **state)
     ek_kernel_table_free(table);
 }
 
-/* A grouped gradient's shape that is there twice was added to a buffer of 32 bits and to one of 16: the slower counts.
+/* A grouped gradient's shape that appears twice was added to a buffer of 32 bits and to one of 16: the slower counts.
  */
 static void a_grouped_gradient_is_added_to_32_bits(void **state)
 {
@@ -625,7 +625,7 @@ static void rates_are_read_into_curves_and_tiers(void **state)
     assert_true(fabs(d.permute_share - 1000 * 0.15 / 2039) < 1e-12);
     assert_true(d.n_tiers == 4 && d.tier[0].size == 2 && d.tier[1].size == 4 && d.tier[2].size == 8);
     assert_true(d.tier[3].size == 0 && d.tier[3].share[EK_COLLECTIVE_ALL_REDUCE] == 0.6);
-    /* 8 and 4 of a step besides 2 and 5 at the start; a message's 11 are a step and the rest */
+    /* 8 and 4 per step in addition to 2 and 5 at the start; a message's 11 are a step and the rest */
     assert_true(d.tier[0].latency_us == 6 && d.tier[0].start_us[EK_COLLECTIVE_ALL_GATHER] == 2 &&
                 d.tier[0].start_us[EK_COLLECTIVE_REDUCE_SCATTER] == 5);
     assert_true(d.tier[0].start_us[EK_COLLECTIVE_P2P] == 5 && d.tier[0].start_us[EK_COLLECTIVE_ALL_TO_ALL] == 0);

@@ -1,5 +1,5 @@
-/* Diagnoses of runs made by hand, whose losses are known to the nanosecond: what is found, where it stands, and what it
- * is predicted to bring. */
+/* Tests diagnoses of runs made by hand, with losses known to the nanosecond: the findings, their order, and their
+ * predicted gains. */
 #include "failing_heap.h"
 #include "input.h"
 
@@ -21,7 +21,7 @@ enum { MS = 1000000, N_STEPS = 2, MOST = 16 };
 
 /* When it is reached, memory is out: see the wrappers. -1: never. */
 static int allocations_left = -1;
-static bool only_one; /* memory is there again behind the one that fails */
+static bool only_one; /* memory is available again after the one that fails */
 static bool one_failed;
 
 static bool is_out_of_memory(void)
@@ -130,7 +130,7 @@ static void check_gain(const made *m, const char *id, double gain_ms)
     ek_diagnosis_clear(&d);
 }
 
-/* ---- each alone ---- */
+/* ---- each separately ---- */
 
 static void a_run_without_losses_has_no_finding(void **state)
 {
@@ -253,7 +253,7 @@ static void gradients_hide_but_for_a_bucket(void **state)
     check_gain(&m, "exposed-communication", 8);
 }
 
-/* The same call, of whose 20 ms 12 wait for other ranks: only the transfer is a loss and can be won. */
+/* The same call; 12 of its 20 ms wait for other ranks: only the transfer is a loss and can be gained. */
 static void waiting_is_no_gain(void **state)
 {
     (void)state;
@@ -300,7 +300,8 @@ static void a_wait_for_a_slow_rank_is_that_ranks_and_no_communication(void **sta
     ek_diagnosis d = diagnose(&m);
     assert_null(find(&d, "exposed-communication"));
     assert_non_null(find(&d, "slow-rank"));
-    /* Of its 99.5 ms of own time the share 20/99 goes, all of it before the collective but for what follows it. */
+    /* The share 20/99 of its 99.5 ms of own time is gained, all of it before the collective except for the part after
+     * it. */
     assert_close_to(d.bottleneck[0].gain_seconds * 1e3, 20, 0.2);
     ek_diagnosis_clear(&d);
 }
@@ -320,7 +321,7 @@ static void a_wait_counts_in_one_step_where_windows_overlap(void **state)
     check_gain(&m, "data-loading", 20);
 }
 
-/* A table lists steps that the events do not reach: what the events show is of the steps they reach. */
+/* A table lists steps that the events do not reach: losses in the events apply to the steps that they reach. */
 static void steps_of_tables_do_not_thin_out_what_events_show(void **state)
 {
     (void)state;
@@ -397,8 +398,8 @@ static void reductions_fewer_than_four_a_layer_are_of_gradients(void **state)
     }
 }
 
-/* What a collective is for follows from its kind and from the part of the step that it takes: gradients begin after 0.3
- * of it, gathers of weights end before 0.6. */
+/* The purpose of a collective follows from its kind and from its part of the step: gradients begin after 0.3 of it,
+ * gathers of weights end before 0.6. */
 static void the_use_of_a_collective_follows_from_its_kind_and_place(void **state)
 {
     static const struct {
@@ -443,8 +444,8 @@ static void the_use_of_a_collective_follows_from_its_kind_and_place(void **state
     }
 }
 
-/* Weights hide behind the forward passes, but for one bucket of as many as there are layers, or as there are calls;
- * within layers one half hides behind the other. */
+/* Weights are hidden by the forward passes, except for one bucket of as many as there are layers, or as there are
+ * calls; within layers one half is hidden by the other. */
 static void weights_hide_behind_forward_passes_and_layers_behind_a_half(void **state)
 {
     ek_trace_layer layer[4];
@@ -487,8 +488,8 @@ static void weights_hide_behind_forward_passes_and_layers_behind_a_half(void **s
     check_gain(&m, "exposed-communication", 6);
 }
 
-/* The cost of recomputation is that of the rank which recomputes most, the first of those; without a job nobody knows
- * whether it is needed. What lies behind the last rank is none. */
+/* The cost of recomputation is that of the rank which recomputes most, the first of those; without a job it is unknown
+ * whether it is needed. An index after the last rank is no rank. */
 static void recomputation_costs_what_the_rank_with_most_of_it_does(void **state)
 {
     static const struct {
@@ -610,8 +611,9 @@ static void redistribution_costs_what_the_trace_shows_of_its_kind(void **state)
 
 /* ---- replay ---- */
 
-/* Rank 0 works 60 ms, sends and works on to the end; rank 1 waits for it and then works as long. What rank 0 loses
- * before its send the step loses; what one of them loses behind that, or rank 1 before its receive, costs nothing. */
+/* Rank 0 works 60 ms, sends and works on to the end; rank 1 waits for it and then works as long. A loss of rank 0
+ * before its send is a loss of the step; a loss of either rank after that, or of rank 1 before its receive, costs
+ * nothing. */
 static void a_loss_that_is_waited_out_costs_nothing(void **state)
 {
     (void)state;
@@ -652,7 +654,8 @@ static void a_loss_that_is_waited_out_costs_nothing(void **state)
 }
 
 /* Three collectives a step, of which the first and the last are alike. At the first one rank 0 waits for rank 1, at the
- * last one rank 1 for rank 0, 10 ms each: what the late one loses before it the step loses, and no other loss counts.
+ * last one rank 1 for rank 0, 10 ms each: a loss of the late rank before it is a loss of the step, and no other loss
+ * counts.
  */
 static void alike_collectives_of_a_step_are_told_apart(void **state)
 {
@@ -687,7 +690,7 @@ static void alike_collectives_of_a_step_are_told_apart(void **state)
         assert_int_equal(ek__replay_gain(replay, &change, &gain, &err), EK_OK);
         assert_close_to(gain / MS, cases[i].gain_ms, 1e-9);
     }
-    /* What is no wait is transfer; of what is in no step nothing is known. */
+    /* Time that is no wait is transfer; outside of steps nothing is known. */
     for (int r = 0; r < 2; r++) {
         for (int i = 0; i < 3 * N_STEPS; i++)
             assert_close_to(ek__replay_transfer(replay, r, i), 2 * MS, 1e-9);
@@ -842,8 +845,8 @@ static ek_trace_pass pass(double ms)
     return (ek_trace_pass){.n = 8, .wall_median = 1e6 * ms, .busy_median = 1e6 * ms};
 }
 
-/* Of a pipeline whose layers are measured: five on the first stage and three on the second. The search does without
- * some. */
+/* A pipeline with measured layers: five on the first stage and three on the second. The search does not need some of
+ * the data. */
 static void a_failed_allocation_of_a_measured_pipeline_is_told(void **state)
 {
     (void)state;
@@ -881,7 +884,7 @@ static void a_failed_allocation_of_a_graph_beside_a_trace_is_told(void **state)
     clear_redistributed(&x);
 }
 
-/* Of settings alone. */
+/* Of settings only. */
 static void a_failed_allocation_of_a_prediction_is_told(void **state)
 {
     (void)state;

@@ -1,7 +1,7 @@
-/* Diagnoses of every shipped configuration, and of those of the reference data where they are there: what is printed
- * must be what the other commands say of the same file. A setting is put into the file as `convert --apply` does it,
- * and as somebody pastes it; the peak beside it must be the one that is predicted of that file. Recomputation and
- * balance together bring no less than the balancer finds, and what costs a step is told. */
+/* Tests diagnoses of every shipped configuration, and of those of the reference data where available: the output must
+ * agree with the other commands' output for the same file. A setting is put into the file as `convert --apply` does it,
+ * and as a user pastes it; the peak beside it must be the one predicted for that file. Recomputation and balance
+ * together gain no less than the balancer finds, and costs of a step are reported. */
 #include "effort.h"
 #include "input.h"
 
@@ -52,7 +52,7 @@ static int list_configs(void **state)
     return make_top(state);
 }
 
-/* Skipped where they are not there, so that the summary counts it. */
+/* Skipped without them, so that the summary counts it. */
 static void configurations_of_others_are_among_them(void **state)
 {
     (void)state;
@@ -269,7 +269,7 @@ static void put_script(const char *path, const char *setting, const char *name)
     put(name, out);
 }
 
-/* Limits from one that asks for recomputation to one that does not. */
+/* Limits from one that requires recomputation to one that does not. */
 static void a_printed_peak_is_that_of_the_script_with_the_flags(void **state)
 {
     (void)state;
@@ -348,8 +348,8 @@ static bool fits(const ek_job *job, const ek_plan *plan)
     return true;
 }
 
-/* What `balance --from` does with the layers of `memory --layers-out`, and what the job with its plan is predicted to
- * take. @return false without a plan */
+/* The plan of `balance --from` with the layers of `memory --layers-out`, and the predicted step of the job with it.
+ * @return false without a plan */
 static bool balance(const ek_job *job, double seconds, balanced *out)
 {
     ek_layers layers;
@@ -379,7 +379,7 @@ static bool balance(const ek_job *job, double seconds, balanced *out)
     return there;
 }
 
-/* @return what the diagnosis is short of, as a share of the step */
+/* @return the shortfall of the diagnosis, as a share of the step */
 static double shortfall(const ek_job *job, double seconds, bool *there, bool *fits_too)
 {
     balanced found;
@@ -393,9 +393,9 @@ static double shortfall(const ek_job *job, double seconds, bool *there, bool *fi
     return (found.today - found.step - gain) / found.today;
 }
 
-/* Both searches are ended by the clock, so they may differ by a per cent of the step, and by more on a busy machine,
- * which more time mends. A plan of the balancer may be over the limit as it is predicted from the file, where its model
- * of a layer is not exact; the diagnosis then finds another one, or says that memory needs what is recomputed. */
+/* Both searches end by time, so they may differ by a per cent of the step, and by more on a busy machine, where more
+ * time helps. A plan of the balancer may be over the limit as it is predicted from the file, where its model of a layer
+ * is not exact; the diagnosis then finds another one, or reports that memory requires the recomputation. */
 static void recomputation_and_balance_bring_what_the_balancer_finds(void **state)
 {
     (void)state;
@@ -419,7 +419,7 @@ static void recomputation_and_balance_bring_what_the_balancer_finds(void **state
     assert_true(n_fit > 3);
 }
 
-/* ---- what is told ---- */
+/* ---- findings ---- */
 
 static bool tells(const ek_diagnosis *d, const char *id, const char *note)
 {

@@ -1,8 +1,8 @@
-/* Seeded faults (fault_injection.h): what was injected must stand first, and what fixing it is predicted to bring must
- * lie within 10 % of what the generator lost by it. A healthy run must yield nothing above 1 %. Of faults in any
- * mixture no gain may be above its cost, no cost above the step, and taking the fault that stands first out of the
- * generator must bring its gain. Every kind is run in two sizes and two shapes; the bench runs the whole matrix, and
- * EK_LONG more mixtures. */
+/* Tests injected faults (fault_injection.h): the injected fault must be the first finding, and the predicted gain of
+ * fixing it must lie within 10 % of the generator's loss. A healthy run must yield nothing above 1 %. In mixtures of
+ * faults no gain may be above its cost, no cost above the step, and removing the first fault from the generator must
+ * bring its gain. Every kind is run in two sizes and two shapes; the bench runs the whole matrix, and EK_LONG more
+ * mixtures. */
 #include "effort.h"
 #include "input.h"
 
@@ -54,7 +54,7 @@ static void list_findings(const ek_diagnosis *d)
         printf("#     note: %s\n", d->note[i]);
 }
 
-/* What must hold of any diagnosis. */
+/* Invariants of any diagnosis. */
 static void check_bounds(const char *what, const ek_diagnosis *d)
 {
     for (int i = 0; i < d->n_bottlenecks; i++) {
@@ -177,14 +177,15 @@ static int kind_called(const char *name)
     return -1;
 }
 
-/* What each costs: the run with all less the run without it. */
+/* The cost of each: the run with all less the run without it. */
 typedef struct mixture {
     int n, kind[3];
     double share[3], cost[3], step;
     fault_run run;
 } mixture;
 
-/* Each fault brings what it needs into the sound run, so that is made first and the faults seeded in the result. */
+/* Each fault adds its prerequisites to the sound run, so that is made first and the faults are injected in the
+ * result. */
 static void mix(mixture *m, int n_stages, double jitter, unsigned seed)
 {
     trace_shape sound = fault_sound(TRACE_MINDSPORE, n_stages, jitter, seed, true);
@@ -289,7 +290,7 @@ static void draw(mixture *m, unsigned *state)
     }
 }
 
-/* The finding that stands first, if a fault, is what the generator lost by it. */
+/* The first finding, if a fault, equals the generator's loss by it. */
 static void check_first(const mixture *m, const ek_diagnosis *d)
 {
     for (int i = 0; i < m->n && d->n_bottlenecks > 0; i++)

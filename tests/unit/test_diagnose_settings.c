@@ -1,5 +1,5 @@
-/* Diagnoses without a trace: of settings alone, of graphs, of logs. What is told must be what the modules behind it say
- * by themselves: predicted steps of every split there is, the predicted peak, bytes over the rate of a link. */
+/* Tests diagnoses without a trace: of only settings, of graphs, of logs. Findings must agree with the results of the
+ * underlying modules: predicted steps of every split there is, the predicted peak, bytes over the rate of a link. */
 #include "input.h"
 
 #include <math.h>
@@ -78,9 +78,9 @@ static const ek_bottleneck *find(const ek_diagnosis *d, const char *id)
     return NULL;
 }
 
-/* ---- settings alone ---- */
+/* ---- only settings ---- */
 
-/* Of the job with a plan, or as it is: ek_cost_step() alone. `share` of its slowest stage's bubble, may be NULL. */
+/* Of the job with a plan, or as it is: only ek_cost_step(). `share` of its slowest stage's bubble, may be NULL. */
 static double predicted_ms(const ek_job *job, const ek_job_change *change, double *share)
 {
     ek_job with;
@@ -190,7 +190,7 @@ static void the_bubbles_share_is_the_schedules(void **state)
         }
 }
 
-/* Layers stay where they are chunk by chunk, so nothing is won by leaving out what is not there. */
+/* Layers stay where they are chunk by chunk, so nothing is gained by leaving out absent recomputation. */
 static void a_job_that_recomputes_nothing_has_no_recomputation_to_leave_out(void **state)
 {
     (void)state;
@@ -214,7 +214,7 @@ static void a_job_that_recomputes_nothing_has_no_recomputation_to_leave_out(void
     ek_job_clear(&job);
 }
 
-/* What a full recomputation costs is told where memory needs it, with what makes room. */
+/* The cost of full recomputation is reported where memory requires it, with settings that free memory. */
 static void recomputation_that_memory_needs_is_told_with_what_makes_room(void **state)
 {
     (void)state;
@@ -232,7 +232,7 @@ static void recomputation_that_memory_needs_is_told_with_what_makes_room(void **
     assert_int_equal(b->n_evidence, 1);
     assert_non_null(strstr(b->evidence[0].text, "as little recomputation as the limit of "));
     ek_diagnosis_clear(&d);
-    /* With a trace it is what that shows. */
+    /* With a trace it is the trace's value. */
     const int64_t s = 1000000000;
     ek_trace_step step = {.name = "1", .host_start = EK_TRACE_UNKNOWN, .start = 0, .end = 100 * s};
     ek_trace_rank rank = {.rank = 3, .stage = 0, .producer = EK_PRODUCER_MINDSPORE, .n_steps = 1, .step = &step};
@@ -372,8 +372,8 @@ static double redistributed_bytes(const ek_ir_report *report, bool of_message)
     return sum;
 }
 
-/* A trace that has no collective of the graph's kinds: links tell the rate, else what other collectives move, else the
- * device does. */
+/* A trace that has no collective of the graph's kinds: links give the rate, else the bytes of other collectives, else
+ * the device. */
 static void redistribution_the_trace_does_not_name_takes_its_bytes_over_the_rate(void **state)
 {
     (void)state;
@@ -480,7 +480,7 @@ static void one_step_of_a_log_is_called_one(void **state)
     ek_diagnosis_clear(&d);
 }
 
-/* ---- what is missing ---- */
+/* ---- missing parts ---- */
 
 static char *text_of(const ek_diagnosis *d)
 {
@@ -532,8 +532,8 @@ static void what_is_missing_is_told_once_in_the_words_of_the_framework(void **st
     }
 }
 
-/* What a plan without recomputation asks of Megatron's arguments: also the switch of whole experts goes, where the file
- * has it. */
+/* Changes to Megatron's arguments for a plan without recomputation: also the switch of whole experts is removed, where
+ * the file has it. */
 static void arguments_that_recompute_are_left_out_with_that_of_experts(void **state)
 {
     (void)state;
@@ -586,15 +586,15 @@ static void arguments_that_recompute_are_left_out_with_that_of_experts(void **st
     }
 }
 
-/* ---- a trace alone ---- */
+/* ---- only a trace ---- */
 
 static ek_trace_pass pass(double ms)
 {
     return (ek_trace_pass){.n = ms > 0 ? 8 : 0, .wall_median = 1e6 * ms, .busy_median = 1e6 * ms};
 }
 
-/* Two stages of two chunks, whose layers first ran in any order: how often numbers begin anew is the chunks. The last
- * layers of the second stage's chunks are recomputed. */
+/* Two stages of two chunks, with layers that first ran in any order: the number of times that numbers restart is that
+ * of the chunks. The last layers of the second stage's chunks are recomputed. */
 static void chunks_are_stretches_of_numbers_in_whatever_order_layers_ran(void **state)
 {
     (void)state;
@@ -680,8 +680,8 @@ static double peak_mb(const ek_job *job, const ek_plan *plan)
     return fmax(peak[0], peak[1]);
 }
 
-/* Megatron has one rule for all stages: where plans must recompute, it is told those whose recomputation is the least
- * with their layers. The limit is just below the peak of four layers a stage without any. */
+/* Megatron has one rule for all stages: where plans must recompute, it gets the one with the least recomputation with
+ * its layers. The limit is just below the peak of four layers a stage without any. */
 static void layers_are_moved_with_the_least_recomputation(void **state)
 {
     (void)state;
@@ -714,7 +714,7 @@ static void layers_are_moved_with_the_least_recomputation(void **state)
 }
 
 /* A plan of 3 and 5 layers, of which the first stage recomputes one whole and another in part, with twice the sequences
- * in a micro-batch. Where memory is not known recomputation stays as it is, and is not told. */
+ * in a micro-batch. Where memory is not known recomputation stays as it is, and is not reported. */
 static void settings_are_in_the_words_of_each_framework(void **state)
 {
     (void)state;

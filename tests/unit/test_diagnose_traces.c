@@ -1,6 +1,6 @@
-/* Diagnoses of traces beside the traces' own figures: no run that loses much is told that nothing slows it down, and a
- * figure that both commands print is one figure. Over all shipped, made and reference traces, over generated pipelines
- * with and without a plan, and over a job of which only tables are there. */
+/* Tests diagnoses of traces against the traces' own figures: a run that loses much is never reported as healthy, and
+ * figures that both commands print are equal. Over all shipped, made and reference traces, over generated pipelines
+ * with and without a plan, and over a job with only tables. */
 #define _XOPEN_SOURCE 700 /* nftw */
 #include "input.h"
 
@@ -84,7 +84,7 @@ static int64_t wait_of(const ek_trace_step *step)
     return step->pipeline_wait;
 }
 
-/* ---- what must hold of any run ---- */
+/* ---- invariants of any run ---- */
 
 /* Independent of the rules: parts of the mean step, as the table of `trace` prints them. */
 static void check_not_silent(const char *what, const looked_at *l)
@@ -212,7 +212,7 @@ static void a_pipeline_that_waits_for_half_of_the_step_says_so(void **state)
         looked_at l;
         assert_true(trace_write(&shape, folder, NULL));
         assert_true(look_at(folder, NULL, &l));
-        double wait = 0; /* all communication of these runs, but for the last reduction */
+        double wait = 0; /* all communication of these runs, except for the last reduction */
         for (int r = 0; r < l.run.n_ranks; r++)
             wait = fmax(wait, known(l.run.rank[r].mean.communication_not_overlapped) / 1e9);
         const ek_diagnosis *d = &l.diagnosis;
@@ -255,7 +255,7 @@ static void idle_time_has_one_figure(void **state)
             assert_true(n > 0);
             double host = cost_of(&l.diagnosis, "host") * 1e9, of_table = known(l.run.rank[0].dispatch.idle);
             assert_true(host + cost_of(&l.diagnosis, "data-loading") > 0);
-            /* The summary's figure is the sum of the findings, but for causes below the share that is reported. */
+            /* The summary's figure is the sum of the findings, except for causes below the share that is reported. */
             assert_true(fabs(of_table - host) <= 0.02 * l.diagnosis.step_seconds * 1e9);
             assert_true(host == 0 || host <= of_table + 2);
             check("host", &l);
@@ -264,7 +264,7 @@ static void idle_time_has_one_figure(void **state)
         }
 }
 
-/* ---- tables alone ---- */
+/* ---- only tables ---- */
 
 typedef struct made_rank {
     int rank, stage;
@@ -313,7 +313,7 @@ static void write_tables(const made_rank *r)
 static void a_job_of_tables_alone_has_its_bottlenecks(void **state)
 {
     (void)state;
-    /* Share exposed, stages apart, idle: each alone and together; ids that must be found, or none. */
+    /* Share exposed, stages apart, idle: each separately and together; ids that must be found, or none. */
     static const struct {
         double computing[2], exposed;
         const char *id[3];

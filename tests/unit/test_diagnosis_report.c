@@ -1,5 +1,5 @@
-/* The writers of a diagnosis. JSON must parse and give back every field; lines for a terminal must end before column
- * 100, but for settings, which stand as they are. The page is test_view_runs.c's. */
+/* Tests the writers of a diagnosis. JSON must parse and give back every field; lines for a terminal must end before
+ * column 100, except settings, which are printed unchanged. The page is test_view_runs.c's. */
 #include "golden_page.h"
 #include "input.h"
 #include "skip.h"
@@ -89,7 +89,7 @@ static char *written(writer *write, const ek_diagnosis *diagnosis)
 
 /* ---- JSON ---- */
 
-/* What is no valid character must be U+FFFD in JSON. */
+/* Invalid characters must be U+FFFD in JSON. */
 static void check_text(const json_t *object, const char *key, const char *expected)
 {
     const json_t *value = json_object_get(object, key);
@@ -233,7 +233,7 @@ static ek_status write_colored(const ek_diagnosis *diagnosis, FILE *out, ek_erro
     return ek__diagnosis_write_text(diagnosis, true, out, err);
 }
 
-/* Places of which parts are not known, amounts of which one is, and what is missing for one reason. */
+/* Places with unknown parts, amounts with one known, and parts missing for the same reason. */
 static void all_there_is_matches_its_golden_files(void **state)
 {
     (void)state;

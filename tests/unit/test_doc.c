@@ -1,4 +1,4 @@
-/* The document tree: what parses, where values stand, how scalars are typed, what is refused. */
+/* Tests the document tree: accepted and refused texts, places of values, and types of scalars. */
 #include "input.h"
 
 #include <math.h>
@@ -130,7 +130,7 @@ static void aliases_become_copies_where_they_are_allowed(void **state)
     ek__config_free(doc);
 }
 
-/* Every value and key as the bytes it spans, containers in brackets of their own kind. */
+/* Every value and key as the bytes it spans, containers in brackets of different kinds. */
 static void dump_spans(const ek__node *node, const char *text, FILE *out)
 {
     if (node->key)
@@ -299,7 +299,7 @@ static void a_message_shows_no_control_characters_and_cuts_long_text(void **stat
     ek__config_free(doc);
 }
 
-/* A name of more than 40 bytes is cut, and any name where its buffer ends; room for what follows it is left. */
+/* A name of more than 40 bytes is cut, and any name where its buffer ends; room for the following text is left. */
 static void a_path_fits_its_buffer(void **state)
 {
     static const struct {
@@ -411,7 +411,7 @@ static void an_unknown_key_is_told_with_the_nearest_known_one(void **state)
     ek__config_free(doc);
 }
 
-/* A list of all would be cut off, and nobody reads it. */
+/* A list of all would be cut off and is too long to read. */
 static void of_many_known_keys_their_number_is_told(void **state)
 {
     (void)state;

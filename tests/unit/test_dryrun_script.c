@@ -1,5 +1,6 @@
-/* The script of the dry runs: whatever words the launch command has, a real shell hands them on unchanged, and what
- * cannot be is refused before anything is written. tests/cli runs the scripts with a launch command of several stages.
+/* Tests the script of the dry runs: whatever words the launch command has, a real shell passes them on unchanged, and
+ * impossible ones are refused before anything is written. tests/cli runs the scripts with a launch command of several
+ * stages.
  */
 #include <unistd.h>
 

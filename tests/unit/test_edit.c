@@ -1,5 +1,5 @@
-/* The editor of YAML files: small cases to the byte, random files against a slow reading of both texts, training files
- * as they come, what is refused and with which words. */
+/* Tests the editor of YAML files: small cases to the byte, random files against a slow reading of both texts, published
+ * training files, refusals and their messages. */
 #include "input.h"
 
 #include <dirent.h>
@@ -506,7 +506,7 @@ typedef struct sheet {
     size_t n;
     int n_comments, n_keys;
     int n_anchors, anchor[64]; /* that may be referred to */
-    bool is_open[5];           /* names whose value is not complete */
+    bool is_open[5];           /* names with an incomplete value */
     const char *line_break;
 } sheet;
 
@@ -658,7 +658,7 @@ static void put_block_text(sheet *s, int indent)
     put(s, "%s", s->line_break);
 }
 
-/* What follows '-' or 'key:' up to the end of its last line. */
+/* The text after '-' or 'key:' up to the end of its last line. */
 static void put_block_value(sheet *s, int depth, int indent, bool in_map)
 {
     int kind = below(depth > 0 ? 10 : 5);
@@ -699,7 +699,7 @@ static void put_block_value(sheet *s, int depth, int indent, bool in_map)
     remember_anchor(s, anchor);
 }
 
-/* `begun`: the first key stands on a line that is there. */
+/* `begun`: the first key is on an existing line. */
 static void put_block_map(sheet *s, int depth, int indent, bool begun)
 {
     for (int i = 1 + below(4); i > 0; i--) {
@@ -739,7 +739,7 @@ static void put_file(sheet *s)
         put(s, "%s...%s", s->text[s->n - 1] == '\n' ? "" : s->line_break, s->line_break);
 }
 
-/* ---- what may change, read slowly ---- */
+/* ---- permitted changes, read slowly ---- */
 
 /* A path that leads through no alias; the last key, or the last few, may be new. */
 static void make_wish(const ek__node *map, wish *w)
@@ -814,7 +814,7 @@ static const char *next_line(const char *line)
     return line ? line + 1 : NULL;
 }
 
-/* Does every line of `old` that must not change stand in `now`, in order? Lines with anchors and aliases may change. */
+/* Is every line of `old` that must not change in `now`, in order? Lines with anchors and aliases may change. */
 static bool other_lines_stay(const char *old, const char *now, const bool *may_change)
 {
     for (int i = 0; old && *old; i++, old = next_line(old)) {
@@ -973,7 +973,7 @@ static bool is_of_settings(const char *line)
     return false;
 }
 
-/* Every line of `old` outside of the values stands in `now`, and what is between them is of the settings. */
+/* Every line of `old` outside of the values is in `now`, and the lines between them belong to the settings. */
 static void check_lines(const char *name, const char *old, const char *now, const bool *may_change)
 {
     for (int i = 0; old && *old; i++, old = next_line(old)) {

@@ -1,6 +1,6 @@
-/* Emitters: what they print is read back by parsers that know nothing of them, and follow the frameworks' own rules:
- * the layers and kinds of random plans must come out. The nearest plan is compared with trying every one that can be
- * told. */
+/* Tests emitters: their output is read back by independent parsers that follow the frameworks' own rules: the layers
+ * and kinds of random plans must be recovered. The nearest plan is compared with an enumeration of all plans that the
+ * framework can express. */
 #include "report_fixture.h"
 
 #include <ctype.h>
@@ -13,7 +13,7 @@
 
 enum { MAX_CELLS = 64, N_RANDOM = 1000 };
 
-/* ---- plans and what is printed of them ---- */
+/* ---- plans and their output ---- */
 
 static uint64_t seed(void)
 {
@@ -42,7 +42,7 @@ static void random_plan(ek__random *r, int n_stages, int n_chunks, int least, ek
     plan->layers[0] += plan->layers[0] == 0;
 }
 
-/* Make the plan one of a rule, so that it can be told. */
+/* Make the plan follow a rule, so that the framework can express it. */
 static void follow_rule(ek__random *r, ek_plan *plan)
 {
     int kind = ek__random_below(r, 4), first = 1 + ek__random_below(r, 9);
@@ -72,7 +72,7 @@ static ek_emission emission_of(const ek_plan *plan)
     return (ek_emission){.name = "p", .plan = plan, .n_layers = total_layers(plan)};
 }
 
-/* What an emitter prints, to free. */
+/* The output of an emitter, to free. */
 static char *emitted(const char *name, const ek_emission *e, ek_telling *told)
 {
     char *text = NULL;
@@ -143,7 +143,7 @@ static int read_numbers(const char *text, int depth, int *out)
 
 /* ---- MindFormers and MindSpeed ---- */
 
-/* Kinds of a chunk whose layers are labelled one by one. */
+/* Kinds of a chunk with layers labelled one by one. */
 static void assert_kinds(const ek_plan *plan, int cell, const ek_recompute *kind)
 {
     ek_chunk_mix mix = ek_plan_mix(plan, cell / plan->n_stages, cell % plan->n_stages);
@@ -295,7 +295,7 @@ static int read_layout(const char *quoted, int *layers)
     return n;
 }
 
-/* Layers by model position as Megatron's flags say; n_stages of them when there is one chunk a stage. */
+/* Layers by model position from Megatron's flags; n_stages of them when there is one chunk a stage. */
 static int read_megatron_layers(const char *text, int *layers)
 {
     int total = atoi(value_of(text, "--num-layers ")), p = atoi(value_of(text, "--pipeline-model-parallel-size "));
@@ -335,7 +335,7 @@ static void check_ends(const char *text, const ek_plan *plan)
         assert_int_equal(plan->layers[s] * others, rest);
 }
 
-/* Layers of a chunk by kind as Megatron's flags say. */
+/* Layers of a chunk by kind from Megatron's flags. */
 static ek_chunk_mix megatron_mix(const char *text, int n)
 {
     ek_chunk_mix mix = {{0}};
@@ -452,7 +452,7 @@ static void layouts_are_short(void **state)
 
 /* ---- torchtitan ---- */
 
-/* Layers of each part, whose names must count up from 0, with the embedding first and the head last. */
+/* Layers of each part, with names that count up from 0, the embedding first and the head last. */
 static int read_parts(const char *text, int *layers)
 {
     int n = 0, next = 0;
@@ -562,7 +562,7 @@ static void torchtitan_parts_give_the_plan_or_say_that_they_do_not(void **state)
 
 /* ---- the nearest plan ---- */
 
-/* A model of one body kind whose figures are whole numbers. */
+/* A model of one body kind with whole numbers as figures. */
 typedef struct instance {
     ek_layer body;
     ek_layers layers;
@@ -627,7 +627,7 @@ static void uniform_plan(const ek_plan *like, int full, bool select, ek_plan *ou
     }
 }
 
-/* Step and peak of a plan, found again; false when the model does not know it. */
+/* Step and peak of a plan, computed again; false when the model does not support it. */
 static bool simulate(const instance *x, const ek_plan *plan, double *step, double *peak, bool *within)
 {
     ek_timeline timeline;
@@ -647,7 +647,7 @@ static bool simulate(const instance *x, const ek_plan *plan, double *step, doubl
     return true;
 }
 
-/* Every plan that can be told. */
+/* Every plan that the framework can express. */
 static void try_all(const instance *x, bool partial, double own_peak, int *n, double *best_step, double *best_peak,
                     double *smallest_peak)
 {
@@ -788,7 +788,7 @@ static void settings_match_their_goldens(void **state)
     check_golden("torchtitan", 3);
 }
 
-/* ---- what is refused, and what is said ---- */
+/* ---- refusals and messages ---- */
 
 static void assert_refused(const char *name, const ek_emission *e, const char *want)
 {
@@ -917,7 +917,7 @@ static void comments_say_what_does_not_hold(void **state)
     clear_instance(&x);
 }
 
-/* The limit that the first two judged plans keep, and one that none keeps. */
+/* The limit that the first two evaluated plans satisfy, and one that none satisfies. */
 static void a_nearest_plan_says_what_it_costs(void **state)
 {
     (void)state;

@@ -1,5 +1,6 @@
-/* An estimate: what follows from a step and a memory prediction made up by hand, by closed forms; a measured run beside
- * it, from a log and from a trace by hand; every writer says the same, and parts add up to the step in each of them. */
+/* Tests estimates: results from a step and a memory prediction made by hand, against closed forms; a measured run
+ * beside it, from a log and from a trace made by hand; every writer has the same figures, and parts add up to the step
+ * in each of them. */
 #include "input.h"
 
 #include <jansson.h>
@@ -186,7 +187,7 @@ static void the_nearest_measured_shape_is_said_in_words(void **state)
     }
 }
 
-/* The sentence and the field for scripts say what runs a device's error is of. */
+/* The sentence and the field for scripts name the runs that a device's error is from. */
 static void an_error_says_what_it_is_of(void **state)
 {
     (void)state;
@@ -208,7 +209,7 @@ static void an_error_says_what_it_is_of(void **state)
     assert_non_null(strstr(text, "by the standard errors of its parts"));
 }
 
-/* What is least known comes first: an error where there is one, else the whole part, and nothing that was measured. */
+/* The most uncertain part comes first: an error where there is one, else the whole part, and no measured part. */
 static void the_advice_is_to_measure_what_is_known_least(void **state)
 {
     (void)state;
@@ -367,7 +368,7 @@ static void memory_that_runs_out_anywhere_is_said_so(void **state)
     ek_job_clear(&job);
 }
 
-/* What `memory` says, where the file tells a limit; else what the device has. */
+/* The result of `memory`, where the file has a limit; else the device's memory. */
 static void without_a_limit_the_device_is_the_limit(void **state)
 {
     (void)state;
@@ -445,8 +446,8 @@ static void a_log_gives_the_median_behind_its_warm_up(void **state)
     assert_non_null(strstr(err.message, "'mine.log' has no step with a time"));
 }
 
-/* A rank with two steps of 1.6 s: so much computing, 0.9 s where nothing else is asked for, 0.5 s of communication
- * exposed, of which 0.4 s wait for others. */
+/* A rank with two steps of 1.6 s: computing, 0.9 s by default, 0.5 s of exposed communication, of which 0.4 s wait for
+ * others. */
 static ek_against against_trace(const made *m, int64_t wait_ns, int computing_ms)
 {
     const int64_t ms = 1000000;
@@ -510,7 +511,7 @@ static void a_trace_without_pipeline_waits_has_none(void **state)
     assert_int_equal(ek_estimate_against_trace(&m.e, &nothing, &a, &err), EK_ERR_INPUT);
 }
 
-/* What is busy may fill the step; figures of which it would be more than that are of other steps. */
+/* Busy time may fill the step; figures with more busy time than that are of other steps. */
 static void parts_that_are_more_than_the_step_are_none(void **state)
 {
     (void)state;
@@ -656,7 +657,7 @@ static void bars_of_a_picture_are_as_long_as_the_step(void **state)
     char *text = text_of(&r, ek__estimate_write_svg);
     const char *first = strstr(text, "<g><title>stage 0"), *p = first;
     const double whole = width_between(p, strstr(p, "</g>"));
-    assert_close_to(whole, 1250, 0.2); /* of the plot, whose axis ends with the longer step */
+    assert_close_to(whole, 1250, 0.2); /* of the plot, with an axis that ends with the longer step */
     for (int s = 0; s < STAGES; s++) {
         char mark[40];
         snprintf(mark, sizeof mark, "<g><title>stage %d;", s);

@@ -1,5 +1,5 @@
-/* The descriptions of figures: columns are in the tables they say, each figure has a sentence, and each document has
- * what the description says. What writers print of them is in the tests of the results. */
+/* Tests the descriptions of figures: columns are in the described tables, each figure has a sentence, and each document
+ * agrees with the description. The output of writers is in the tests of the results. */
 #include "input.h"
 
 #include <string.h>
@@ -28,7 +28,7 @@ static void gather(const ek__fields *fields)
             gather(fields->field[i].fields);
 }
 
-/* The fields of a result behind those that are gathered already. */
+/* The fields of a result, after those that are already gathered. */
 static void gather_more(const ek__result *one)
 {
     result = one;
@@ -191,7 +191,7 @@ static void print_csv_columns(const ek__member *f, FILE *out)
     }
 }
 
-/* What stands above its column of the page, or above its columns. */
+/* The heading of its column of the page, or of its columns. */
 static void print_titles(const ek__member *f, FILE *out)
 {
     const char *const *titles = f->page.titles ? f->page.titles : f->word;
@@ -288,7 +288,7 @@ static char *documentation(const char *document)
     return text;
 }
 
-/* Everything behind the heading of the fields is what the description says. EK_WRITE_DOCS=1 writes it. */
+/* Everything after the heading of the fields is made from the description. EK_WRITE_DOCS=1 writes it. */
 static void check_document(const char *document)
 {
     static const char heading[] = "\n## The fields\n";

@@ -1,6 +1,6 @@
-/* Rules of frameworks that decide what a stage holds: which attention mask is built, how long sequences are, how few
- * micro-batches a pipeline takes, who shares the optimizer's states. Each is checked against the rule written down a
- * second time here, from the framework's source, or against another job that must hold the same. */
+/* Tests rules of frameworks that determine the memory of a stage: the attention mask, the length of sequences, the
+ * least number of micro-batches of a pipeline, the ranks that share the optimizer's states. Each is checked against a
+ * second implementation here, from the framework's source, or against another job that must have the same memory. */
 #include "input.h"
 #include "skip.h"
 
@@ -72,12 +72,11 @@ static ek_memory predict(const ek_job *job)
 
 typedef enum built { REFUSED, NONE, SMALL, WHOLE, EACH } built;
 
-/* What construct() of the models does: LlamaModel, ChatGLM2Model and TelechatModel of r1.5,
- * GPTModel. */
+/* construct() of the models: LlamaModel, ChatGLM2Model and TelechatModel of r1.5, GPTModel. */
 static built mask_of(const char *model, bool flash, bool ring, bool compressed, bool by_documents, bool given)
 {
     bool llama = strcmp(model, OLDER) == 0, newer = strcmp(model, NEWER) == 0;
-    if (strcmp(model, TELECHAT) == 0) /* compression is all it knows */
+    if (strcmp(model, TELECHAT) == 0) /* it only supports compression */
         return compressed ? SMALL : WHOLE;
     if (!flash && (ring || (by_documents && (llama || newer))))
         return REFUSED;
@@ -162,7 +161,8 @@ static void ring_attention_takes_off_the_masks_bytes(void **state)
     ek_job_clear(&ring);
 }
 
-/* A published file with a line behind the first one that begins with `key`, indented as that; NULL without one. */
+/* A published file with a line inserted after the first one that begins with `key`, with the same indent; NULL without
+ * one. */
 static char *with_line(const char *text, const char *key, const char *line)
 {
     for (const char *at = text; at; at = strchr(at, '\n') ? strchr(at, '\n') + 1 : NULL) {
@@ -191,7 +191,7 @@ static int ring_of_published(const char *text)
         free(changed);
         return 0;
     }
-    /* TeleChat's and DeepSeek's models do not know it */
+    /* TeleChat's and DeepSeek's models do not support it */
     bool own = job.model.kv_lora_rank > 0 || strstr(text, "TelechatConfig");
     bool fit = !own && job.framework == EK_MINDFORMERS && job.family == EK_FAMILY_LLAMA && job.parallel.context == 1 &&
                job.parallel.n_pieces == 1;
@@ -331,8 +331,8 @@ static char *core_ms(char text[1024], int p, int m, const char *more)
     return text;
 }
 
-/* Live forwards of stage s under 1F1B by running it: p - s - 1 warm up, as far as there are so many; then a forward and
- * a backward in turn. */
+/* Live forwards of stage s under 1F1B by running it: p - s - 1 warm up, as far as there are that many; then a forward
+ * and a backward in turn. */
 static int most_alive(int p, int s, int m)
 {
     int warm_up = p - s - 1 < m ? p - s - 1 : m, alive = 0, most = 0, done = 0, n = 0;
@@ -411,7 +411,7 @@ static void too_few_micro_batches_are_refused_where_the_framework_does(void **st
     }
 }
 
-/* ---- who shares the optimizer's states ---- */
+/* ---- ranks that share the optimizer's states ---- */
 
 static int64_t optimizer_bytes(const ek_job *job)
 {
@@ -441,7 +441,7 @@ static int64_t megatron_bytes(int data, int instances, int context, const char *
 }
 
 /* Copies of the distributed optimizer: each shares among a part of the ranks, so the job with as many ranks as that
- * part holds the same states. */
+ * part has the same states. */
 static void copies_of_the_optimizer_hold_what_smaller_jobs_do(void **state)
 {
     (void)state;
@@ -515,7 +515,7 @@ static void a_shard_size_shares_among_so_many(void **state)
     (void)state;
     static const struct {
         const char *sections, *parallel;
-        int same_as; /* data-parallel ranks of the job that holds as much; 0: of one that shares nothing */
+        int same_as; /* data-parallel ranks of the job with the same memory; 0: of one that shares nothing */
         const char *warning;
     } cases[] = {
         {NESTED, "", 12, NULL},
@@ -550,7 +550,7 @@ static void a_shard_size_shares_among_so_many(void **state)
     }
 }
 
-/* The measure that shares among all says how, and brings what a file with that setting has. */
+/* The measure that shares among all ranks has the setting, and its result is that of a file with the setting. */
 static void sharing_among_all_is_a_measure(void **state)
 {
     (void)state;

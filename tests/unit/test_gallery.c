@@ -1,6 +1,6 @@
-/* The gallery's jobs: every one is read without a warning, is the layout that the table beside it says, runs as its
- * framework wants it, has the parameters that its publisher counts, and, where a step is published and nothing of it
- * is left out of the model, takes about as long. */
+/* Tests the gallery's jobs: every one is read without a warning, has the layout of the table beside it, passes its
+ * framework's checks, has the parameters that its publisher counts, and, where a step is published and the model covers
+ * all of it, takes about as long. */
 #include "input.h"
 
 #include <math.h>
@@ -35,7 +35,7 @@ static double number(const row *r, const char *column)
     return value;
 }
 
-/* What the table's options say: pairs of a word and its value. */
+/* The table's options: pairs of a word and its value. */
 static ek_job_overrides options(const row *r)
 {
     ek_job_overrides overrides = ek_job_overrides_none();
@@ -180,7 +180,7 @@ static double published_step(const row *r, const ek_estimate *estimate)
 
 static int n_measured;
 
-/* Dense models. How experts' tokens are sent in the published runs is not modelled: their rows say so. */
+/* Dense models. How experts' tokens are sent in the published runs is not modelled: their rows are marked. */
 static void check_step(const row *r)
 {
     ek_error err = {0};

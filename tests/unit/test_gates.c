@@ -1,4 +1,4 @@
-/* Gates: which expressions there are, what each makes of a result, and what is said of wrong ones. */
+/* Tests gates: the expressions, their results, and the messages for wrong ones. */
 #include <math.h>
 #include <setjmp.h>
 #include <stdarg.h>
@@ -79,7 +79,7 @@ static ek_output output_of(const made *m, ek_output_kind kind)
                                      : ek_output_of_diagnosis(&m->diagnosis);
 }
 
-/* ---- what gates say ---- */
+/* ---- messages of gates ---- */
 
 typedef struct said {
     int n;
@@ -141,7 +141,7 @@ static const gate_case cases[] = {
     {EK_OUTPUT_METRICS, "step_seconds>0.19min", 1, NULL},
     {EK_OUTPUT_METRICS, "step_seconds>0.0032h", 0, NULL},
     {EK_OUTPUT_METRICS, "step_seconds>11", 1, "step_seconds is 11.5 s, above 11 s (step_seconds>11)"},
-    /* objects, lists, texts, what is not known */
+    /* objects, lists, texts, unknown values */
     {EK_OUTPUT_METRICS, "bubble.n_stages=4", 1, NULL},
     {EK_OUTPUT_METRICS, "bubble.share>5%", 0, NULL},
     {EK_OUTPUT_METRICS, "terms[].forward>0", 0, NULL},

@@ -1,5 +1,6 @@
-/* The guide: its dry runs can be solved, lie near the even split, predict the peaks of balanced plans with small errors
- * (by random errors and least squares), keep their promises, and give the memory of random models back. */
+/* Tests the guide: its dry runs can be solved, lie near the even split, predict the peaks of balanced plans with small
+ * errors (by random errors and least squares), satisfy their documented bounds, and recover the memory of random
+ * models. */
 #include "described.h"
 #include "dryrun/guide.h"
 #include "effort.h"
@@ -346,7 +347,7 @@ typedef struct truth {
     int par, act[EK_N_RECOMPUTE], constant, head, tail;
 } truth;
 
-/* Activations fall with what is recomputed; all whole MB. */
+/* Activations decrease with recomputation; all whole MB. */
 static truth random_truth(void)
 {
     truth t = {.par = 200 + random_below(4000), .constant = random_below(3000), .head = random_below(8000)};
@@ -458,7 +459,7 @@ static void memory_made_by_the_equation_comes_back(void **state)
     assert_true(n_near >= 0.99 * n_values);
 }
 
-/* ---- what cannot be done ---- */
+/* ---- impossible requests ---- */
 
 static void jobs_that_cannot_be_measured_get_other_stages_and_a_reason(void **state)
 {
@@ -484,7 +485,7 @@ static void jobs_that_cannot_be_measured_get_other_stages_and_a_reason(void **st
     }
 }
 
-/* Of the spreads that are compared, the narrowest whose first look promises an error within a quarter of the least. */
+/* Of the compared spreads, the narrowest with a first estimate of the error within a quarter of the least. */
 static void the_narrowest_spread_that_is_good_is_taken(void **state)
 {
     (void)state;

@@ -1,5 +1,5 @@
-/* Compressed files: ISA-L and zlib, which notes spots on the way, read the same bytes and say the same of what is
- * wrong, for made files whole, cut at every byte and with two bits of every byte turned. */
+/* Tests compressed files: ISA-L and zlib, which notes restart points, read the same bytes and report the same errors,
+ * for generated files that are whole, cut at every byte, and with two bits of every byte flipped. */
 #include "input.h"
 
 #include <fcntl.h>
@@ -16,14 +16,14 @@ enum { MOST_PLAIN = 1 << 20, MOST_PACKED = 1 << 21, INPUT_BYTES = 64 << 10 };
 static char folder[] = "/tmp/evenkeel_gunzipXXXXXX";
 static char path[64];
 
-/* A file, and what is in it as far as it is sound. */
+/* A file, and its content as far as it is sound. */
 typedef struct packed {
     unsigned char bytes[MOST_PACKED];
     char plain[MOST_PLAIN];
     size_t size, n;
 } packed;
 
-/* What reading gave. */
+/* The result of reading. */
 typedef struct given {
     char bytes[MOST_PLAIN + 1];
     size_t n;
@@ -109,7 +109,7 @@ static void read_file(given *to, bool spots, size_t piece, size_t input)
     ek__gunzip_free(g);
 }
 
-/* The same words. ISA-L takes some codes that zlib refuses, and gives bytes by them until the checksum tells. */
+/* The same message. ISA-L accepts some codes that zlib refuses, and gives their bytes until the checksum fails. */
 static void assert_same_problem(void)
 {
     assert_true(by_isal.n >= by_zlib.n);
@@ -123,7 +123,7 @@ static void assert_same(void)
     assert_int_equal(by_isal.n, by_zlib.n);
 }
 
-/* Both ways, in pieces of that size; what they give is all of the file. */
+/* Both readers, in pieces of that size; they return the whole file. */
 static void assert_whole(size_t piece, size_t input)
 {
     read_file(&by_isal, false, piece, input);
@@ -149,7 +149,7 @@ static void files_are_read_whatever_packed_them(void **state)
         }
 }
 
-/* Members end and begin anywhere within what is read at once. */
+/* Members end and begin anywhere within a single read. */
 static void members_follow_one_another(void **state)
 {
     (void)state;
@@ -218,12 +218,12 @@ static void a_file_cut_anywhere_gives_what_is_before(void **state)
             assert_memory_equal(by_isal.bytes, file.plain, by_isal.n);
             n_cut += strcmp(by_isal.problem, "it ends too early") == 0;
         }
-        assert_int_equal(n_cut, (int)file.size - 3); /* but for those between two members */
+        assert_int_equal(n_cut, (int)file.size - 3); /* except for those between two members */
         n_cut = 0;
     }
 }
 
-/* Whatever the bit, both stop with the same words, mostly at the same byte: what is wrong is zlib's to say. */
+/* Whatever the bit, both stop with the same message, mostly at the same byte: zlib determines the error. */
 static void damage_is_told_with_the_same_words(void **state)
 {
     (void)state;

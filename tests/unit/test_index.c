@@ -1,5 +1,5 @@
-/* An opened index against brute force: random traces are indexed, all events read back and compared with what was
- * generated, and every answer worked out again from the list of all events. */
+/* Tests an opened index against brute force: random traces are indexed, all events are read back and compared with the
+ * generated ones, and every answer is computed again from the list of all events. */
 #include "input.h"
 
 #include <fcntl.h>
@@ -171,7 +171,7 @@ static uint32_t event_at(const world *w, int row, int64_t time)
     return at;
 }
 
-/* ---- what is in it ---- */
+/* ---- content ---- */
 
 static const seen_event *find_place(const world *w, int file, uint64_t place)
 {
@@ -321,7 +321,7 @@ static void pictures_are_small(void **state)
         check_boxes(&w, row, 0, end, end / 100 + 1, 0, &b);
         assert_true(b.n <= 210);
     }
-    b.n = 0; /* one nanosecond at a time: every event a box of its own */
+    b.n = 0; /* one nanosecond at a time: every event in a separate box */
     const seen_event *e = &w.event[w.n / 2];
     assert_int_equal(ek__index_row_blocks(w.index, e->row, e->begin, e->begin + 1, 0, 0, &b, &err), EK_OK);
     check_boxes(&w, e->row, e->begin, e->begin + 1, 0, 0, &b);
@@ -674,7 +674,7 @@ static void hits_come_in_order(void **state)
     }
 }
 
-/* Many events between two hits, whose bits others have too. */
+/* Many events between two hits, with bits that others have too. */
 static void rare_names_are_found(void **state)
 {
     (void)state;
@@ -837,7 +837,7 @@ static void indices_are_kept_while_they_fit(void **state)
     assert_int_equal(open_again(w.path[0], &fresh, &made), 500);
     assert_int_equal(made.n_written, 1);
     assert_true(made.bytes_read == (int64_t)w.model[0].size);
-    /* a trace that changed is indexed anew */
+    /* a trace that changed is indexed again */
     index_model_clear(&w.model[0]);
     shape.n_events = 400;
     index_model_make(&shape, &w.model[0]);
@@ -845,7 +845,7 @@ static void indices_are_kept_while_they_fit(void **state)
     assert_int_equal(open_again(w.path[0], NULL, &made), 400);
     assert_int_equal(made.n_written, 1);
     assert_int_equal(count_files(w.folder, "*"), 4); /* two folders, a trace, an index */
-    /* an index that was damaged or cut is written anew */
+    /* an index that was damaged or cut is written again */
     snprintf(index, sizeof index, "%s/evenkeel-index", w.folder);
     for (int i = 0; i < 2; i++) {
         snprintf(command, sizeof command,
@@ -871,7 +871,7 @@ static void other_folders_are_taken(void **state)
     make_folder(other);
     ek_trace_index *index;
     const char *path = w.path[0];
-    /* one that is asked for, made where it is not there */
+    /* a requested one, made where it is not there */
     snprintf(own, sizeof own, "%s/a/b", other);
     ek_trace_index_options options = {.folder = own};
     assert_int_equal(open_paths(&path, 1, &options, &index, &made), EK_OK);
@@ -943,7 +943,7 @@ static void what_is_no_trace_is_told(void **state)
     assert_int_equal(heard.n_warnings, 1);
     assert_non_null(strstr(heard.text, "left out"));
     ek_trace_index_close(index);
-    /* a cut one is used as far as it goes, told every time */
+    /* a cut one is used as far as it goes, with a message every time */
     assert_int_equal(truncate(path[1], (off_t)m.event[50].place + 10), 0);
     for (int i = 0; i < 2; i++) {
         heard = (said){0};
@@ -962,7 +962,7 @@ static void what_is_no_trace_is_told(void **state)
 
 enum { MAX_ANSWERS = 4096 };
 
-/* What every question was answered: a hash of the answer, 0 where it failed. */
+/* The answers of all queries: a hash of each, 0 where it failed. */
 typedef struct answers {
     int n, n_failed;
     uint64_t hash[MAX_ANSWERS];
@@ -1071,10 +1071,10 @@ static void assert_right_or_failed(const answers *a, const answers *right)
 {
     for (int i = 0; i < a->n && i < right->n; i++)
         assert_true(a->hash[i] == 0 || a->hash[i] == right->hash[i]);
-    assert_true(a->n == right->n || a->n_failed > 0); /* a search that failed asks no more */
+    assert_true(a->n == right->n || a->n_failed > 0); /* a search that failed requests no more */
 }
 
-/* An index file, open, and what it answers. */
+/* An index file, open, and its answers. */
 typedef struct opened_world {
     world w;
     char path[700];
@@ -1121,7 +1121,7 @@ static void flip(const opened_world *o, uint64_t bit)
     close(fd);
 }
 
-/* Wherever a bit is flipped, before the file is opened or behind: what it is part of is refused, and told. */
+/* Wherever a bit is flipped, before the file is opened or after: its block is refused with a message. */
 static void changed_bytes_are_found(void **state)
 {
     (void)state;

@@ -1,5 +1,5 @@
-/* Index files against a brute force: random traces in every form a profiler might write are parsed as JSON trees,
- * sorted with qsort, nested, paired and summed in the plainest way, and compared with what the file holds. The file is
+/* Tests index files against brute force: random traces in every form a profiler might write are parsed as JSON trees,
+ * sorted with qsort, nested, paired and summed in the simplest way, and compared with the file's content. The file is
  * the same for any number of threads and any amount of memory. */
 #include "failing_heap.h"
 #include "index_view.h"
@@ -42,7 +42,7 @@ typedef struct text {
     char *at;
     size_t size, capacity;
     size_t n_events, events_capacity;
-    size_t *behind; /* [n_events] byte behind each event */
+    size_t *behind; /* [n_events] byte after each event */
 } text;
 
 __attribute__((format(printf, 2, 3))) static void print(text *t, const char *format, ...)
@@ -126,7 +126,7 @@ static ek_status index_file(const char *name, int n_threads, size_t bound, ek__i
     return ek__index_write_within(path_of(name), path_of("out.index"), &options, 0, 1, bound, out, err);
 }
 
-/* A view of what a trace gives, in memory of its own. */
+/* A view of a trace's text, in separate memory. */
 static char *index_of(const char *name, int n_threads, size_t bound, index_view *view, ek__index_written *out)
 {
     ek_error err = {0};
@@ -773,7 +773,7 @@ static void damage_ends_the_index_where_it_is(void **state)
     clear_text(&t);
 }
 
-/* Inflate from a spot on, by its window alone. */
+/* Inflate from a restart point, with only its window. */
 static void check_spot(const index_view *v, const ek__index_spot *spot, const char *packed, size_t packed_size,
                        const text *t)
 {
@@ -846,7 +846,7 @@ static void compressed_traces_are_indexed_with_spots(void **state)
     unlink(path_of("t.json.gz"));
 }
 
-/* ---- what events are ---- */
+/* ---- kinds of events ---- */
 
 static ek_view_type type_of(const index_view *v, const char *name)
 {
@@ -1290,7 +1290,7 @@ static void without_memory_no_file_stays(void **state)
     clear_text(&t);
 }
 
-/* Every allocation of a small trace fails once: what does not end in an error is the whole index. */
+/* Every allocation of a small trace fails once: without an error the index is complete. */
 static void an_index_is_written_whole_or_not(void **state)
 {
     (void)state;
@@ -1327,7 +1327,8 @@ static void an_index_is_written_whole_or_not(void **state)
     clear_text(&t);
 }
 
-/* Each allocation of reading a compressed file fails once: what is read is whole and has its spots, or it is told. */
+/* Each allocation of reading a compressed file fails once: the text is whole with its restart points, or the error is
+ * reported. */
 static void spots_are_noted_or_memory_is_out(void **state)
 {
     (void)state;
@@ -1360,7 +1361,7 @@ static void spots_are_noted_or_memory_is_out(void **state)
             assert_true(n_spots >= 3);
         }
         assert_memory_equal(out, t.at, n);
-        for (size_t k = 0; k < n_spots; k++) /* what came before is there */
+        for (size_t k = 0; k < n_spots; k++) /* the earlier part is there */
             assert_true((spot[k].window_size > 0) == (spot[k].out > 0));
         ek__gunzip_free(g);
     }
@@ -1369,7 +1370,7 @@ static void spots_are_noted_or_memory_is_out(void **state)
     clear_text(&t);
 }
 
-/* Checks that fit again after a change: what the sections say is looked at, too. */
+/* Checksums made valid after a change: the content of sections is checked, too. */
 static void forged_sections_are_refused(void **state)
 {
     (void)state;
@@ -1415,7 +1416,7 @@ static void forged_sections_are_refused(void **state)
     clear_text(&t);
 }
 
-/* Each allocation of opening fails once: that is told, and leaves nothing open. */
+/* Each allocation of opening fails once: that is reported, and leaves nothing open. */
 static void an_index_is_opened_whole_or_not(void **state)
 {
     (void)state;
@@ -1477,7 +1478,7 @@ static void on_a_full_disk_no_file_stays(void **state)
     clear_text(&t);
 }
 
-/* Stops when the progress says so. */
+/* Stops on the progress function's request. */
 typedef struct stopping {
     double at, last;
     ek_interrupt flag;
@@ -1529,7 +1530,7 @@ static int remove_folder(void **state)
     return rmdir(folder);
 }
 
-/* Every bit of a block counts, and pieces in any order make up what the whole has. */
+/* Every bit of a block counts, and pieces in any order give the checksum of the whole. */
 static void every_bit_is_in_a_check(void **state)
 {
     (void)state;

@@ -1,5 +1,5 @@
-/* The init file: every shorthand of its lists, rounds, times and profiling, and what it leaves unset. What is refused
- * stands in tests/data/bad/init. */
+/* Tests the init file: every shorthand of its lists, rounds, times and profiling, and its unset values. Refused files
+ * are in tests/data/bad/init. */
 #include "input.h"
 #include "skip.h"
 
@@ -243,7 +243,7 @@ static void the_newest_form_says_the_pipeline_too(void **state)
     }
 }
 
-/* What a switch says is checked even where nothing follows from it. */
+/* The value of a switch is checked even where it has no effect. */
 static void a_switch_is_true_or_false_also_where_it_is_not_used(void **state)
 {
     (void)state;

@@ -1,4 +1,4 @@
-/* Sets of intervals against bitmaps: random sets over a small axis, where a bit tells whether a tick is covered. */
+/* Tests sets of intervals against bitmaps: random sets over a small axis, with one bit for each covered tick. */
 #include "input.h"
 
 #include <math.h>
@@ -42,7 +42,7 @@ static void random_set(ek__intervals *set, bool tick[AXIS])
         assert_true(ek__intervals_add(set, raw[i].start, raw[i].end));
 }
 
-/* Is the set what the ticks say, merged? */
+/* Is the set the merged intervals of the ticks? */
 static void assert_is(const ek__intervals *set, const bool tick[AXIS])
 {
     size_t n = 0;

@@ -1,6 +1,6 @@
-/* Checks over graphs: for each a fixture with what must be found and what is only like it, published fragments where
- * EK_SHARED names their folder, generated graphs whose truth is known, every kind of communication against a ring that
- * is played, and two graphs compared. */
+/* Tests the checks of graphs: for each a fixture with cases that must be found and near misses, published fragments
+ * where EK_SHARED names their folder, generated graphs with a known truth, every kind of communication against a
+ * simulated ring, and the comparison of two graphs. */
 #include "input.h"
 
 #include <unistd.h>
@@ -76,7 +76,7 @@ typedef struct wanted {
 typedef struct fixture {
     const char *name;
     const char *silent; /* a check that must find nothing */
-    wanted finding[12]; /* all that there are, but for unfused-pattern in fixtures of other checks */
+    wanted finding[12]; /* all that there are, except for unfused-pattern in fixtures of other checks */
 } fixture;
 
 static const fixture fixtures[] = {
@@ -230,7 +230,7 @@ static void what_a_request_became_is_told_for_each(void **state)
         {"not_in_effect", 1, EK_IR_NO, false, 0, 2},
         {"in_effect", 1, EK_IR_YES, false, EK_IR_NONE, 2},
         {"cell_output", 1, EK_IR_NO, true, 0, EK_IR_NONE},
-        {"cell_inside", 2, EK_IR_NO, false, 0, EK_IR_NONE}, /* what takes it is of the same cell */
+        {"cell_inside", 2, EK_IR_NO, false, 0, EK_IR_NONE}, /* its user is in the same cell */
         {"cell_beside", 2, EK_IR_NO, true, 0, EK_IR_NONE},  /* of another cell of the same layer */
     };
     for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
@@ -353,13 +353,13 @@ static void every_kind_of_communication_is_measured(void **state)
     drop(ir, &report);
 }
 
-/* A ring played: every device holds n parts; in each step it sends one part to the next device. Counts what a device
- * sends until all have what the operation promises. */
+/* A simulated ring: every device has n parts; in each step it sends one part to the next device. Counts the parts that
+ * a device sends until all have the operation's result. */
 static int64_t play_ring(ek_ir_comm_kind kind, int n, int64_t bytes)
 {
     enum { MAX = 9 };
     int64_t sent = 0, part = bytes / n;
-    uint32_t has[MAX][MAX]; /* of a device and a part: whose contributions are in it */
+    uint32_t has[MAX][MAX]; /* of a device and a part: the devices that have contributed to it */
     for (int d = 0; d < n; d++)
         for (int p = 0; p < n; p++)
             has[d][p] = kind == EK_IR_ALL_GATHER && p != d ? 0 : 1u << (kind == EK_IR_ALL_GATHER ? p : d);
@@ -518,7 +518,7 @@ static void generated_graphs_show_their_truth(void **state)
         generate(shape, &truth, &ir, &report);
         for (int k = 0; k < report.n_comms; k++)
             n_comms[report.comm[k].kind][report.comm[k].role]++;
-        /* what the gradient of an operator's own communication sends is the operator's own as well */
+        /* the communication in the gradient of an operator's own communication counts as the operator's as well */
         truth.n_comms[EK_IR_ALL_GATHER][EK_IR_ROLE_FORWARD] += truth.n_comms[EK_IR_ALL_GATHER][EK_IR_ROLE_OTHER];
         truth.n_comms[EK_IR_ALL_GATHER][EK_IR_ROLE_OTHER] = 0;
         for (int k = 0; k < EK_N_IR_COMM_KINDS; k++)
@@ -646,7 +646,7 @@ static void the_difference_turned_round_is_the_same_turned_round(void **state)
     }
 }
 
-/* Each allocation fails once: the error is told, and nothing is written to what was there. */
+/* Each allocation fails once: the error is reported, and the output is unchanged. */
 static void memory_that_runs_out_is_told(void **state)
 {
     (void)state;
@@ -702,7 +702,7 @@ static void communication_is_known_by_every_name_it_has(void **state)
 {
     (void)state;
     static const struct {
-        const char *node; /* what stands behind " = " */
+        const char *node; /* the text after " = " */
         ek_ir_comm_kind kind;
         ek_ir_comm_role role;
         int n_ranks;
@@ -912,7 +912,7 @@ static void a_copy_without_its_original_stands_for_both(void **state)
          "recompute_id: I64(65)}\n : (" X ", <Int64, NoShape>) -> (<Tensor[Float32], (64, 32)>)\n" LONE_COPY,
          1, EK_IR_UNSEEN}, /* the original answers for both */
         {"%1(a) = PrimFunc_Cast(%2, I64(43)) " COPY_MARKS "\n : (" X ", <Int64, NoShape>) -> (" X ")\n", 0,
-         EK_IR_UNSEEN}, /* does not say that it was asked for */
+         EK_IR_UNSEEN}, /* is not marked as requested */
     };
     for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
         ek_ir_report report;
@@ -946,7 +946,7 @@ static void what_is_kept_counts_once_however_it_is_taken(void **state)
          "%2(b) = PrimFunc_Reshape(%1, I64(1))\n : (" X ", <Int64, NoShape>) -> (" X ")\n"
          "%3(c) = PrimFunc_Mul(%1, %2)\n : (" X ", " X ") -> (" X ")\n" BACKWARD,
          1, 1},
-        /* two Reshapes of what the file does not show */
+        /* two Reshapes of a value outside of the file */
         {"%1(a) = PrimFunc_Reshape(%0, I64(1))\n : (" X ", <Int64, NoShape>) -> (" X ")\n"
          "%2(b) = PrimFunc_Reshape(%1, I64(1))\n : (" X ", <Int64, NoShape>) -> (" X ")\n"
          "%3(c) = PrimFunc_Exp(%1)\n : (" X ") -> (" X ")\n" BACKWARD "%4(c) = PrimFunc_Exp(%2)\n : (" X ") -> (" X

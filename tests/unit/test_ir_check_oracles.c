@@ -1,6 +1,6 @@
-/* Facts of random graphs against slow answers found another way: requests for recomputation by listing every path,
- * kept values by trying every pair of nodes, repeated gathers by comparing every pair; and the same answers after nodes
- * are numbered anew and independent lines change places. */
+/* Tests facts of random graphs against slow algorithms: requests for recomputation by listing every path, kept values
+ * by trying every pair of nodes, repeated gathers by comparing every pair; and checks that answers stay the same after
+ * nodes are renumbered and independent lines are swapped. */
 #include "input.h"
 
 #include "base/random.h"
@@ -67,7 +67,7 @@ static void make(ek__random *r, random_graph *g)
         g->node[i].number = i;
 }
 
-/* A size of its own for every output, so that sums tell which were taken; gathers are alike. */
+/* A different size for every output, so that sums identify those included; gathers are alike. */
 static int size_of(const random_graph *g, int i)
 {
     const made *m = &g->node[i];
@@ -204,7 +204,7 @@ static void check_requests(const random_graph *g, const ek_ir_report *report, bo
     assert_int_equal(report->n_recompute, n);
 }
 
-/* What a Reshape or Depend shows is the value it begins with. */
+/* The value of a Reshape or Depend is that of its source. */
 static int root_of(const random_graph *g, int value)
 {
     while (value >= 0 && !is_late(&g->node[value]) &&
@@ -247,7 +247,7 @@ static bool is_marked(const random_graph *g, int i)
     return g->node[i].copy || g->node[i].comm_again || before;
 }
 
-/* Gathers that an earlier one makes needless, and those right behind another gather. */
+/* Gathers that an earlier one makes needless, and those directly after another gather. */
 static int count_repeated(const random_graph *g)
 {
     int n = 0;
@@ -313,7 +313,7 @@ static void random_graphs_are_judged_as_slowly(void **state)
 
 /* ---- numbers and places ---- */
 
-/* What does not depend on numbers and places: sums. */
+/* Figures that do not depend on numbers and places: sums. */
 typedef struct summary {
     int n_recompute, n_yes, n_no, n_comms, n_kept, n_findings, n_occurrences;
     int64_t kept_bytes, traffic, held, finding_bytes;
@@ -439,7 +439,7 @@ static void a_value_is_followed_into_the_graph_it_is_handed_to(void **state)
 
 /* ---- damage ---- */
 
-/* Bytes of fixtures changed, left out, doubled: whatever is still read is judged without harm. */
+/* Bytes of fixtures changed, left out, doubled: any graph that is still read is checked without harm. */
 static void damaged_graphs_are_judged_without_harm(void **state)
 {
     (void)state;

@@ -1,6 +1,6 @@
-/* The reader of MindSpore's graphs: every element of the grammar in every release's spelling, the samples of the
- * documentation, generated graphs whose truth is known, damage and mutations. Oracles: the same graph spelled by
- * several releases; a slow count of lines that begin a node; a node's own bytes read again; the generator. */
+/* Tests the reader of MindSpore's graphs: every element of the grammar in every release's spelling, the samples of the
+ * documentation, generated graphs with a known truth, damage and mutations. Oracles: the same graph spelled by several
+ * releases; a slow count of lines that begin a node; a node's own bytes read again; the generator. */
 #include "input.h"
 #include "ir_generator.h"
 #include "skip.h"
@@ -346,7 +346,7 @@ static void every_element_is_read(void **state)
     }
 }
 
-/* Counts at the beginning are known for what they are; another sentence is counted as unknown. */
+/* Counts at the beginning are recognised; another sentence is counted as unknown. */
 static void counts_of_the_header_are_read(void **state)
 {
     (void)state;
@@ -554,7 +554,7 @@ static void every_damage_is_told_with_its_place(void **state)
         said s = {0};
         ek_ir *ir = parse(damaged[i].text, strlen(damaged[i].text), &s);
         assert_string_equal(s.text, damaged[i].said);
-        /* what is damaged in a node marks the node, and it alone */
+        /* damage in a node marks only this node */
         if (ir && ir->n_nodes > 0 && damaged[i].text[0] == '%') {
             assert_true(ir->node[0].flags & EK_IR_DAMAGED);
             assert_int_equal(ir->n_diagnostics, 1);
@@ -604,7 +604,7 @@ static ek_ir *read_file(const char *path, said *s)
     return ir;
 }
 
-/* What does not depend on the release: primitives, operands but literals, types, instances, strategies. */
+/* Parts that do not depend on the release: primitives, operands but literals, types, instances, strategies. */
 static void put_neutral(sheet *s, const ek_ir *ir)
 {
     for (uint32_t i = 0; i < ir->n_nodes; i++) {
@@ -684,7 +684,7 @@ static void failed_compilations_show_where_they_stopped(void **state)
     ek_ir_free(ir);
 }
 
-/* What stands behind the last "/#" of a source line is a name only as one word; a name that is there stays. */
+/* The text after the last "/#" of a source line is a name only when it is one word; an existing name stays. */
 static void names_of_a_failed_graph_are_single_words(void **state)
 {
     (void)state;
@@ -740,7 +740,7 @@ static uint32_t count_starts(const char *text, size_t size)
     return n;
 }
 
-/* A node's own bytes are a node again, like the one they are of but for what its surroundings tell. */
+/* A node's own bytes are a node again, equal to the original except for facts from its surroundings. */
 static void check_sources(const ek_ir *ir)
 {
     for (uint32_t i = 0; i < ir->n_nodes; i += 1 + ir->n_nodes / 500) {
@@ -820,7 +820,7 @@ static void near_duplicates_give_the_same_graph(void **state)
         for (int k = 0; k < 2; k++) {
             said s = {0};
             ek_ir *ir = read_file(need_sample(pairs[i][k]), &s);
-            /* in 2.6 a bracket is missing, which is told */
+            /* in 2.6 a bracket is missing, which is reported */
             for (uint32_t n = 0; n < ir->n_nodes; n++)
                 ir->node[n].flags &= ~(uint32_t)EK_IR_DAMAGED;
             snprintf(text[k], sizeof text[k], "%s", nodes_of(ir));
@@ -949,8 +949,8 @@ static void generated_graphs_give_their_truth(void **state)
     }
 }
 
-/* What releases have in common, one node a line: operator, place, source, strategies, and which nodes and parameters it
- * takes. Names of nodes, literals and some attributes are spelled otherwise or new. */
+/* The common content of releases, one node a line: operator, place, source, strategies, and the nodes and parameters it
+ * uses. Names of nodes, literals and some attributes are spelled otherwise or new. */
 static char *graph_of(const ir_shape *shape)
 {
     ir_truth truth;
@@ -1017,7 +1017,7 @@ static void a_file_reads_like_its_text(void **state)
     fputs("\", %8)\n%8(b) = B()\n", out);
     fclose(out);
     ek_ir *ir = read_file(path, &s);
-    assert_int_equal(s.n_warnings, 2); /* nodes behind those counted, in a graph without name */
+    assert_int_equal(s.n_warnings, 2); /* nodes after those counted, in a graph without name */
     assert_int_equal(ir->n_nodes, truth.n_nodes + 3);
     assert_int_equal(strlen(ek_ir_text(ir, ir->input[ir->node[ir->n_nodes - 2].first_input].index)), 3000002);
     check_sources(ir);

@@ -1,6 +1,6 @@
-/* What is written of a checked graph: reports made at random, whose every figure must stand in the JSON and whose sums
- * are worked out again by brute force; names of any bytes in every form; golden files; every allocation failing once.
- * The reports are made by hand, so that a fault of a check does not hide one of a writer. */
+/* Tests the writers of a checked graph: every figure of random reports must be in the JSON, with sums computed again by
+ * brute force; names of any bytes in every form; golden files; every allocation failing once. The reports are made by
+ * the test, so that an error of a check does not hide one of a writer. */
 #include "input.h"
 
 #include <inttypes.h>
@@ -62,7 +62,8 @@ typedef struct made {
     ek_ir_report report;
 } made;
 
-/* A graph of operators in so many layers and outside, each taking one or two before it; the last third is backward. */
+/* A graph of operators in the given layers and outside, each taking one or two before it; the last third is
+ * backward. */
 static char *graph_text(int n_nodes, int n_layers)
 {
     static const char *const operator[] = {"MatMul", "Mul", "SiLU", "Reshape", "AllReduce", "AllGather"};
@@ -222,7 +223,7 @@ static ek_status write_one_json(const ek_ir_report *report, const ek_ir_view *vi
     return ek__ir_write_json(&report, 1, view, out, err);
 }
 
-/* What a writer writes; the caller frees it. */
+/* The output of a writer; the caller frees it. */
 static char *text_of(writer *write, const ek_ir_report *report, const ek_ir_view *view)
 {
     char *text = NULL;
@@ -587,7 +588,7 @@ static void a_node_is_called_by_its_number_and_a_return_by_what_it_is(void **sta
     ek_ir_free(ir);
 }
 
-/* ---- what is shown ---- */
+/* ---- shown parts ---- */
 
 static void a_view_shows_its_layer_and_its_operators_only(void **state)
 {

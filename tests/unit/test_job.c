@@ -1,5 +1,5 @@
-/* Jobs: what a training YAML of MindFormers says of memory, what is refused where, what the command line changes, and
- * the rules. Values of published files are compared with an index of them that others wrote. Linked with
+/* Tests jobs: the memory settings of MindFormers' training YAML, refusals with their places, overrides of the command
+ * line, and the rules. Values of published files are compared with an independent index of them. Linked with
  * --wrap=ek__alloc, to fail each allocation once. */
 #include "input.h"
 #include "skip.h"
@@ -44,7 +44,7 @@ static void put(const char *text, size_t size)
     fclose(file);
 }
 
-/* A base file with further lines; a line of the base whose key they have is left out. */
+/* A base file with further lines, which replace lines of the base with the same key. */
 typedef struct lines {
     const char *model, *parallel, *root;
 } lines;
@@ -246,7 +246,7 @@ static void expect_warnings(const char *what, const said *heard, const char *war
         fail_msg("%s: %d warnings, expected %d:\n%s", what, heard->n_warnings, n, heard->text);
 }
 
-/* ---- what is read ---- */
+/* ---- reading ---- */
 
 static void keys_are_read_with_the_frameworks_defaults(void **state)
 {
@@ -591,7 +591,7 @@ static void a_foreign_residual_type_is_taken_as_meant_unless_told_otherwise(void
     ek_job_clear(&job);
 }
 
-/* ---- what is refused ---- */
+/* ---- refusals ---- */
 
 static void what_is_wrong_is_refused_with_its_place(void **state)
 {
@@ -730,7 +730,7 @@ static void what_is_no_job_is_refused(void **state)
     assert_int_equal(ek_job_read("/nowhere/job.yaml", NULL, NULL, &job, &err), EK_ERR_SYSTEM);
 }
 
-/* ---- what the command line says instead ---- */
+/* ---- overrides of the command line ---- */
 
 static void overrides_replace_what_the_file_says(void **state)
 {
@@ -908,8 +908,8 @@ static void a_copy_is_whole_and_its_own(void **state)
     ek_job_clear(&job);
 }
 
-/* Settings of a plan have no list for what is left out: counts that hold for some layers stay, those that hold for all
- * of a chunk still do, and another number of stages cannot keep them. */
+/* Settings of a plan have no list for omitted kinds: counts of some layers stay, those of all layers of a chunk stay
+ * valid for all, and another number of stages cannot keep them. */
 static void what_a_plan_has_no_list_for_stays(void **state)
 {
     (void)state;
@@ -946,7 +946,7 @@ static void what_a_plan_has_no_list_for_stays(void **state)
     ek_job_clear(&job);
 }
 
-/* Each setting that a job may be changed to, and what the check says of it. */
+/* Each setting that a job may be changed to, and its result in the check. */
 static void a_job_changed_by_hand_is_checked(void **state)
 {
     (void)state;
@@ -999,7 +999,7 @@ static void a_job_changed_by_hand_is_checked(void **state)
 static void widths_follow_the_published_rule(void **state)
 {
     (void)state;
-    /* Figures of models whose widths are published: Llama 2 7B, 13B, 70B, Llama 3 8B. */
+    /* Figures of models with published widths: Llama 2 7B, 13B, 70B, Llama 3 8B. */
     assert_int_equal(ek__job_intermediate(4096, 0, 256), 11008);
     assert_int_equal(ek__job_intermediate(5120, 0, 256), 13824);
     assert_int_equal(ek__job_intermediate(8192, 1.3, 256), 28672);
@@ -1081,7 +1081,7 @@ static void rules_are_set_and_shown_by_name(void **state)
     assert_false(ek_rules_get(&rules, "nothing", value, sizeof value));
 }
 
-/* Every rule of every framework may be set to what it is, which changes nothing, and says what it is for. */
+/* Every rule of every framework may be set to its current value, which changes nothing, and has a description. */
 static void defaults_are_within_the_rules_ranges(void **state)
 {
     (void)state;
@@ -1136,7 +1136,7 @@ typedef struct index_row {
     char **name, **value;
 } index_row;
 
-/* A row's value; "" when the file does not say. */
+/* A row's value; "" when the file does not have it. */
 static const char *column(const index_row *row, const char *name)
 {
     for (int i = 0; i < row->n; i++)
@@ -1259,7 +1259,8 @@ static void compare_folder(const char *folder, int least, int most_refused)
     assert_true(n_rows >= least && n_refused <= most_refused && n_compared > 25 * n_rows);
 }
 
-/* The index is typed from the files, but for the widths of feed-forward parts, which are those of the models' cards. */
+/* The index is typed from the files, except for the widths of feed-forward parts, which are those of the models'
+ * cards. */
 static void own_files_are_read_as_their_index_says(void **state)
 {
     (void)state;
@@ -1282,8 +1283,8 @@ enum { N_FIXTURES = sizeof fixtures / sizeof *fixtures };
 
 /* ---- whole-valued floats ---- */
 
-/* A whole number as the value of a key or in a list: the first byte of the next at or behind `at`, *length of it; NULL
- * behind the last. Comments and quoted texts are passed over. */
+/* A whole number as the value of a key or in a list: the first byte of the next at or after `at`, *length of it; NULL
+ * after the last. Comments and quoted texts are skipped. */
 static const char *next_number(const char *text, const char *at, size_t *length)
 {
     char quote = 0;
@@ -1332,7 +1333,7 @@ static bool is_real(const char *text, const char *number)
     return false;
 }
 
-/* Every number of a file with ".0" behind it gives the same job; with ".5" it is refused there, or is none of ours.
+/* Every number of a file with ".0" appended gives the same job; with ".5" it is refused there, or is not a count.
  * @return numbers that are counts of the job */
 static int floats_of(const char *name, const char *text)
 {
@@ -1413,7 +1414,7 @@ static void every_allocation_may_fail(void **state)
         char path[4096];
         ek_job_overrides say = ek_job_overrides_none();
         snprintf(path, sizeof path, "%s", source_path(fixtures[f / 2]));
-        if (f % 2) { /* the layers are spread anew */
+        if (f % 2) { /* the layers are spread again */
             say.pipeline = 1;
             say.n_layers = 3;
         }

@@ -1,6 +1,6 @@
-/* Readers of jobs with Megatron's rules: arguments of scripts, MindSpeed-Core-MS, Hugging Face. What is expected of a
- * file is written beside it; what the project's own emitters print is read back to the plan it was made from, whatever
- * that is; and damaged files are read or refused, never more. */
+/* Tests readers of jobs with Megatron's rules: arguments of scripts, MindSpeed-Core-MS, Hugging Face. The expected job
+ * of a file is written beside it; the output of the project's own emitters is read back to the plan it was made from;
+ * and damaged files are read or refused. */
 #include "job_text.h"
 
 #include <limits.h>
@@ -35,7 +35,7 @@ static void read_good(const char *text, const ek_job_overrides *overrides, said 
 #define RUN   "--micro-batch-size 1 --global-batch-size 8 --vocab-size 32000 --data-parallel-size 1 "
 #define REST  "--bf16 --use-flash-attn "
 
-/* ---- what arguments do ---- */
+/* ---- effects of arguments ---- */
 
 typedef int getter(const ek_job *job);
 
@@ -461,8 +461,8 @@ static void arguments_do_what_megatron_does(void **state)
     }
 }
 
-/* Layouts of 8 layers in all that the grammar allows, with the layers of each part in the order of the model; and what
- * is wrong with others. Each is for as many stages as it has parts, up to 2. */
+/* Layouts of 8 layers in all that the grammar allows, with the layers of each part in the order of the model; and the
+ * errors of wrong ones. Each is for as many stages as it has parts, up to 2. */
 static void layouts_are_read_letter_by_letter(void **state)
 {
     (void)state;
@@ -524,7 +524,7 @@ static void layouts_are_read_letter_by_letter(void **state)
     }
 }
 
-/* What a file of MindSpeed-Core-MS cannot do without, one left out at a time. */
+/* Required keys of a file of MindSpeed-Core-MS, one left out at a time. */
 static void what_mindspeed_needs_is_asked_for(void **state)
 {
     (void)state;
@@ -634,7 +634,7 @@ static const expectation scripts[] = {
     {"run " MODEL RUN REST " # --tensor-model-parallel-size 2\n", tensor, 1, 0},
     {"A=\"" MODEL RUN "\"\nA=\"$A " REST "--tensor-model-parallel-size 2\"\nrun $A\n", tensor, 2, 0},
     {"bash -c \"run " MODEL RUN REST "--tensor-model-parallel-size 2\"\n", tensor, 2, 0},
-    /* what nothing refers to is left out, unless nothing at all is referred to */
+    /* unreferenced parts are left out, unless nothing is referenced */
     {"A=\"" MODEL RUN REST "\"\nB=\"--swiglu --fp16\"\nrun $A\n", gated, 0, 1},
     {"A=( " MODEL RUN REST ")\nB=( --swiglu --disable-bias-linear )\n", gated, 1, 0},
     /* unknown variables matter only where their value does */
@@ -658,7 +658,7 @@ static const expectation scripts[] = {
     {BRANCH("! [ $N -eq 2 ]") "A=\"$A --swiglu\"\nfi\nrun $A\n", gated, 0, 0},
     {BRANCH("! [ $N -eq 3 ]") "A=\"$A --swiglu\"\nfi\nrun $A\n", gated, 1, 0},
     {BRANCH("[ $N -eq 2 ] && ! [ $N -gt 1 ]") "A=\"$A --swiglu\"\nfi\nrun $A\n", gated, 0, 0},
-    /* and branches that only a run would tell: both count */
+    /* and branches that depend on the run: both count */
     {BRANCH("[ $1 -eq 3 ]") "A=\"$A --swiglu\"\nfi\nrun $A\n", gated, 1, 0},
     {BRANCH("[ -d $N ]") "A=\"$A --swiglu\"\nfi\nrun $A\n", gated, 1, 0},
     {BRANCH("[ $N = 1* ]") "A=\"$A --swiglu\"\nfi\nrun $A\n", gated, 1, 0},
@@ -857,7 +857,7 @@ static void wrong_files_are_refused_with_a_place(void **state)
     }
 }
 
-/* Whole numbers among the arguments, with what stands before those that are read only then. */
+/* Whole numbers among the arguments, with the arguments that some of them require. */
 static const struct {
     const char *before, *argument;
     int64_t least, most;
@@ -963,7 +963,7 @@ static void read_file(const char *name, const ek_job_overrides *overrides, said 
         fail_msg("%s:%d:%d: %s", name, err.line, err.column, err.message);
 }
 
-/* The run of Qwen2.5-7B whose measured peak the project compares with: shapes as its parameters are counted. */
+/* The run of Qwen2.5-7B with the measured peak that the project compares with: shapes as its parameters are counted. */
 static void qwen_script_has_the_published_shapes(void **state)
 {
     (void)state;
@@ -1045,7 +1045,7 @@ static const char flat[] = "language_model:\n  num_layers: 8\n  hidden_size: 102
 
 #define TWO_RANKS "model_parallel:\n  tensor_model_parallel_size: 2\n"
 
-/* Versions of sections, and what is not modelled or wrong in lists. */
+/* Versions of sections, and unmodelled or wrong parts of lists. */
 static void mindspeed_sections_and_lists(void **state)
 {
     (void)state;
@@ -1204,8 +1204,8 @@ static void configs_of_hugging_face_are_read(void **state)
     ek_job_clear(&job);
 }
 
-/* Published models: what the type alone says (gates, biases, one head of keys, shared experts, a tied head) shows in
- * the count of parameters. */
+/* Published models: properties that only the type determines (gates, biases, one head of keys, shared experts, a tied
+ * head) are visible in the count of parameters. */
 static const struct {
     const char *text;
     double parameters;
@@ -1429,7 +1429,7 @@ static void layers_not_modelled_are_named(void **state)
     }
 }
 
-/* Which of six layers have experts, by the keys of each family; 2 is one behind the last. */
+/* Which of six layers have experts, by the keys of each family; 2 is one after the last. */
 static const struct {
     const char *keys;
     int n_dense, period;
@@ -1489,7 +1489,7 @@ static void layers_with_experts_are_found(void **state)
     }
 }
 
-/* A type that leaves sizes out has its class's, and says so; without a type they are asked for. */
+/* A type that leaves sizes out has its class's, with a note; without a type they are required. */
 static void gemmas_defaults_are_taken_and_told(void **state)
 {
     (void)state;
@@ -1535,7 +1535,7 @@ static void overrides_change_what_follows_from_degrees(void **state)
     assert_int_equal(job.plan.n_stages, 1);
     assert_int_equal(job.plan.layers[0], 8);
     ek_job_clear(&job);
-    /* what only a run would tell does no harm where the command line tells it */
+    /* a value known only in the run is no problem where the command line gives it */
     o.seq_length = 512;
     o.n_micro_batches = 3;
     read_good(
@@ -1549,7 +1549,7 @@ static void overrides_change_what_follows_from_degrees(void **state)
     ek_job_clear(&job);
 }
 
-/* ---- what the project writes is read back ---- */
+/* ---- reading back the project's output ---- */
 
 static uint64_t seed(void)
 {

@@ -1,5 +1,5 @@
-/* The readers of Python settings and of InternEvo's configurations: what an expression is worth, what is not worked
- * out, and that a file is the job that arguments of Megatron-LM say with InternEvo's optimizer. */
+/* Tests the readers of Python settings and of InternEvo's configurations: values of expressions, expressions that are
+ * not evaluated, and that a file is the same job as arguments of Megatron-LM with InternEvo's optimizer. */
 #include "base/config_tree_python.h"
 #include "job_forms.h"
 #include "no_memory.h"
@@ -16,7 +16,7 @@ static ek_status parse(const char *text, ek__config_tree **doc, ek_error *err)
     return ek__config_parse_python("a.py", text, strlen(text), doc, err);
 }
 
-/* What stands for `a` at the end of each. */
+/* The value of `a` at the end of each. */
 static const struct {
     const char *text, *value;
     bool quoted;
@@ -255,7 +255,7 @@ static int zb_v(const ek_job *j)
     return strcmp(j->schedule->name, "zb-v") == 0;
 }
 
-/* A line changed: what becomes of it, or what is said. */
+/* A changed line: its effect, or the message. */
 static const struct {
     const char *begin, *line, *message;
     getter *get;

@@ -1,5 +1,6 @@
-/* The reader of YAML of NeMo and Megatron-Bridge: a file and the same run written as arguments of Megatron-LM are the
- * same job with the same memory; what is missing, of another type or not modelled is told with its key and place. */
+/* Tests the reader of YAML of NeMo and Megatron-Bridge: a file and the same run written as arguments of Megatron-LM are
+ * the same job with the same memory; missing values, values of another type and unmodelled settings are reported with
+ * their key and place. */
 #include "evenkeel/job_write.h"
 #include "job_forms.h"
 #include "no_memory.h"
@@ -174,8 +175,8 @@ static void named_precisions_are_read(void **state)
     }
 }
 
-/* Gradients are summed in float32 where mixed_precision does not say otherwise, whatever ddp says, and in the weights'
- * type without it unless ddp does. */
+/* Gradients are summed in float32 unless mixed_precision sets another type, whatever ddp sets; without mixed_precision
+ * they are summed in the weights' type unless ddp sets float32. */
 static void gradients_have_a_type(void **state)
 {
     (void)state;

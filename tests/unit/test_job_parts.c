@@ -1,6 +1,6 @@
-/* Parts of jobs: in a whole file each part is that of the whole job, for every kind of file; a YAML of MindFormers may
- * lack everything that a part does not need; what is no such file, or says no layout, is known by it; and the plan that
- * a training file runs is read as a plan file. */
+/* Tests parts of jobs: in a whole file each part is that of the whole job, for every kind of file; a YAML of
+ * MindFormers may lack everything that a part does not need; other files, and files without a layout, are recognised;
+ * and the plan that a training file runs is read as a plan file. */
 #include "evenkeel/job.h"
 #include "evenkeel/layers.h"
 #include "evenkeel/strategies.h"
@@ -48,7 +48,7 @@ static void assert_degrees(const char *path, const ek_job *job)
     ek_job part;
     read_part(path, EK_JOB_DEGREES, &part);
     const ek_job_parallel *a = &part.parallel, *b = &job->parallel;
-    int stages = a->pipeline ? a->pipeline : 1; /* a YAML that does not say has one */
+    int stages = a->pipeline ? a->pipeline : 1; /* a YAML without the setting has one */
     if (a->data != b->data || a->tensor != b->tensor || a->context != b->context || a->expert != b->expert ||
         stages != b->pipeline)
         fail_msg("%s: dp %d tp %d cp %d ep %d pp %d", path, a->data, a->tensor, a->context, a->expert, a->pipeline);
@@ -140,7 +140,7 @@ static void files_that_say_no_layout_are_known(void **state)
             ek_job job;
             assert_int_equal(ek_job_read_part(source_path(cases[i].path), part, &listener, &job, NULL), EK_OK);
             assert_int_equal(job.no_layout, cases[i].no_layout);
-            if (cases[i].no_layout) /* of a run that nobody gave */
+            if (cases[i].no_layout) /* of a run that is not given */
                 assert_int_equal(s.n_warnings, 0);
             ek_job_clear(&job);
         }
@@ -220,7 +220,8 @@ static void too_many_devices_are_refused(void **state)
     }
 }
 
-/* A newer model says where the odd layers go no more than the framework does: spread, as the whole job. */
+/* A newer model does not define the places of odd layers, and neither does the framework: they are spread, as in the
+ * whole job. */
 static void layers_that_do_not_divide_are_spread_where_the_framework_does(void **state)
 {
     (void)state;

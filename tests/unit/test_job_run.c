@@ -1,5 +1,5 @@
-/* How a step runs, as each kind of file says it: every argument and key flips its own field of ek_job_run and no other,
- * and what a framework refuses or ignores is told. */
+/* Tests the settings of how a step runs, for each kind of file: every argument and key changes its own field of
+ * ek_job_run and no other, and settings that a framework refuses or ignores are reported. */
 #include "evenkeel/cost.h"
 #include "evenkeel/layers.h"
 #include "evenkeel/memory.h"
@@ -95,7 +95,7 @@ static double value_of(const ek_job_run *run, int i)
 }
 
 typedef struct expected {
-    const char *text;     /* behind the base */
+    const char *text;     /* after the base */
     const char *field[3]; /* those that change, NULL at the end */
     double value[3];
     const char *warning; /* part of one; NULL: none */
@@ -254,7 +254,7 @@ static void transfers_overlap_where_stages_interleave(void **state)
     ek_job_clear(&job);
 }
 
-/* ---- who shares states ---- */
+/* ---- ranks that share states ---- */
 
 #define ALONE                                                                                                          \
     "--num-layers 8 --hidden-size 1024 --num-attention-heads 16 --seq-length 2048 --micro-batch-size 1 "               \
@@ -412,7 +412,7 @@ static void the_stage_of_zero_is_read_from_deepspeeds_file(void **state)
     ek_job_clear(&job);
 }
 
-/* What memory counts in elements, and its defaults (DeepSpeedZeroConfig). */
+/* Memory settings counted in elements, and their defaults (DeepSpeedZeroConfig). */
 static void zero_has_buffers_counted_in_elements(void **state)
 {
     (void)state;
@@ -452,7 +452,7 @@ static void zero_has_buffers_counted_in_elements(void **state)
 /* ---- fewer micro-batches than stages ---- */
 
 /* Every schedule runs them: memory grows with the micro-batches up to as many as stages, and the parts of a step add
- * up. A schedule that needs more says so when the job is read. */
+ * up. A schedule that needs more is reported when the job is read. */
 static void fewer_micro_batches_than_stages_run(void **state)
 {
     (void)state;
@@ -482,7 +482,7 @@ static void fewer_micro_batches_than_stages_run(void **state)
             unlink(path);
             if (status == EK_ERR_INPUT &&
                 (strstr(err.message, "needs at least") || strstr(err.message, "no multiple of")))
-                continue; /* told, not run */
+                continue; /* reported, not run */
             if (status || ek_memory_predict(&job, NULL, &memory, &err))
                 fail_msg("%s, %d micro-batches: %s", names[i], m, err.message);
             for (int k = 0; k < STAGES; k++)
@@ -509,7 +509,7 @@ static void fewer_micro_batches_than_stages_run(void **state)
 
 /* ---- MindFormers ---- */
 
-/* %s: behind the root, context, parallel, optimizer. */
+/* %s: after the root, context, parallel, optimizer. */
 #define MINDFORMERS                                                                                                    \
     "context:\n  max_device_memory: \"58GB\"\n%srunner_config:\n  batch_size: 1\noptimizer:\n  type: %s\n"             \
     "parallel:\n  enable_parallel_optimizer: True\n%sparallel_config:\n  data_parallel: 2\n  pipeline_stage: 2\n"      \
@@ -665,8 +665,8 @@ static ek_error read_with(const char *key, const char *value)
     return err;
 }
 
-/* The limits stand in include/evenkeel/layers.h and src/job/job_internal.h. What a number within them leads to is the
- * business of other tests. */
+/* The limits are in include/evenkeel/layers.h and src/job/job_internal.h. Other tests check the effects of numbers
+ * within them. */
 static void numbers_of_mindspeed_are_taken_up_to_their_limits(void **state)
 {
     (void)state;

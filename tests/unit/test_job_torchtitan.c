@@ -1,5 +1,5 @@
-/* The reader of torchtitan's TOML: TOML as a document, every key of a job, what is refused and where, and published
- * runs whose memory is predicted. */
+/* Tests the reader of torchtitan's TOML: TOML as a document, every key of a job, refusals with their places, and
+ * published runs with predicted memory. */
 #include "input.h"
 
 #include <limits.h>
@@ -191,7 +191,7 @@ static ek_status read_text(const char *text, const ek_job_overrides *overrides, 
 #define LLAMA "[model]\nname = \"llama3\"\nflavor = \"8B\"\n"
 #define SHARD "[parallelism]\ndata_parallel_shard_degree = 8\n"
 
-/* ---- what keys do ---- */
+/* ---- effects of keys ---- */
 
 typedef double getter(const ek_job *job);
 #define GET(name, what)                                                                                                \
@@ -435,7 +435,7 @@ static void a_list_of_modules_is_the_plan(void **state)
     ek_job_clear(&job);
 }
 
-/* The number of devices is not in the file: it is asked for, and what the command line says is taken. */
+/* The number of devices is not in the file: it is required, and the command line's value is used. */
 static void devices_that_are_left_come_from_the_command_line(void **state)
 {
     (void)state;
@@ -456,7 +456,7 @@ static void devices_that_are_left_come_from_the_command_line(void **state)
     overrides.data = 63;
     assert_int_equal(read_text(text, &overrides, &s, &job), EK_ERR_INPUT);
     assert_non_null(strstr(s.text, "5:34: data_parallel_replicate_degree is 2, which does not divide the 63"));
-    /* Others as well; layers are dealt out anew. */
+    /* Others as well; layers are distributed again. */
     overrides = none;
     overrides.data = 8;
     overrides.tensor = 2;
@@ -470,7 +470,7 @@ static void devices_that_are_left_come_from_the_command_line(void **state)
     ek_job_clear(&job);
 }
 
-/* Without a name that says so (standard input, a copy) a header tells TOML. */
+/* Without a file name (standard input, a copy) TOML is recognised by a header. */
 static void toml_is_known_by_its_headers(void **state)
 {
     (void)state;
@@ -611,7 +611,7 @@ static void what_does_nothing_is_warned_of(void **state)
             fail_msg("case %zu: %s\n%s", i, s.text, cases[i].text);
         ek_job_clear(&job);
     }
-    /* A file as it is published: nothing to say about it. */
+    /* A file as it is published: it has no warnings. */
     size_t size;
     char *text = slurp(source_path("tests/data/job/torchtitan_70b.toml"), &size);
     ek_job job;
@@ -702,10 +702,10 @@ static void measures_are_said_with_keys_that_give_the_job(void **state)
     ek_job_clear(&job);
 }
 
-/* ---- what runs again ---- */
+/* ---- recomputation ---- */
 
-/* Of a layer that is recomputed whole all that a gradient reads: not its last product, nor the sum behind it. Of one
- * recomputed by operators the inputs of products are gathered again, and what is kept does not run. */
+/* Of a layer that is recomputed whole, all inputs of gradients: not its last product, nor the sum after it. Of one
+ * recomputed by operators the inputs of products are gathered again, and operators with saved outputs do not run. */
 static void layers_run_again_as_far_as_gradients_read(void **state)
 {
     (void)state;
@@ -734,7 +734,7 @@ static void layers_run_again_as_far_as_gradients_read(void **state)
             assert_false(some[i]);
     }
     assert_int_equal(n_products, 7);
-    assert_int_equal(n_again, 2); /* of keys and of the second input; what the attention gives is kept scattered */
+    assert_int_equal(n_again, 2); /* of keys and of the second input; the attention's output is kept scattered */
     assert_int_equal(n_gathers, 2);
     job.framework = EK_MEGATRON;
     ek__graph_run_again(&job, &graph, (ek__recompute){.full = true}, whole);
@@ -743,8 +743,8 @@ static void layers_run_again_as_far_as_gradients_read(void **state)
     ek_job_clear(&job);
 }
 
-/* What a layer keeps that is recomputed by operators, from PyTorch's list of what it saves, operator by operator, for T
- * tokens of a rank, t tensor parallel ranks, H hidden, K keys, N heads, I wide, two bytes an element:
+/* Saved activations of a layer that is recomputed by operators, from PyTorch's list of saved operators, operator by
+ * operator, for T tokens of a rank, t tensor parallel ranks, H hidden, K keys, N heads, I wide, two bytes an element:
  *
  *   input of the layer                2 T H / t    it is handed to the checkpoint
  *   1st product, queries              2 T H / t
@@ -757,7 +757,7 @@ static void layers_run_again_as_far_as_gradients_read(void **state)
  *   7th product, back                 2 T H        whole, since each rank's is a part of the sum; and what that is
  *                                                  scattered to, 2 T H / t, with t > 1. No gradient reads either
  *
- * A compiler keeps the last two not. What is gathered in front of products is no entry of the list. */
+ * A compiler keeps the last two not. Tensors gathered before products are not in the list. */
 static void operators_keep_what_pytorch_lists(void **state)
 {
     (void)state;
@@ -813,7 +813,7 @@ static void the_published_runs_are_read_and_predicted(void **state)
             double error = gib / rows.row[i].mem_gib - 1;
             print_message("# %-95s measured %6.2f GiB, predicted %6.2f (used %6.2f): %+.1f %%\n", rows.row[i].name,
                           rows.row[i].mem_gib, gib, used, 100 * error);
-            /* How the largest model's stages are cut is told by nothing in the table. */
+            /* The table does not contain the split of the largest model's stages. */
             if (!(fabs(error) <= (job.parallel.pipeline > 1 ? 0.20 : 0.10)))
                 fail_msg("%s: %+.1f %%", rows.row[i].name, 100 * error);
             sum += fabs(error);

@@ -1,6 +1,6 @@
-/* The readers of LLaMA-Factory's YAML and of scripts for transformers' Trainer: a run and the same one written as
- * arguments of Megatron-DeepSpeed are the same job with the same memory; what is missing or not modelled is told with
- * its place. */
+/* Tests the readers of LLaMA-Factory's YAML and of scripts for transformers' Trainer: a run and the same one written as
+ * arguments of Megatron-DeepSpeed are the same job with the same memory; missing or unmodelled settings are reported
+ * with their place. */
 #include "evenkeel/cost.h"
 #include "evenkeel/layout.h"
 #include "evenkeel/metrics.h"
@@ -222,7 +222,7 @@ static void public_models_are_known_by_their_very_names(void **state)
     }
 }
 
-/* Meta-Llama-3-8B by its name is what Megatron-DeepSpeed's arguments say of it, with the parameters that are published.
+/* Meta-Llama-3-8B by its name is the same as by Megatron-DeepSpeed's arguments, with the published parameters.
  */
 static void a_public_model_is_the_job_of_its_arguments(void **state)
 {

@@ -1,6 +1,6 @@
-/* Layouts written into job files: every file that tests know gets random legal changes, and what is written must be
- * read as the job that was changed, with the same peaks and the same step, and differ from the file in lines of
- * settings alone. A layout that cannot be written is refused with a sentence. */
+/* Tests layouts written into job files: every file of the tests gets random legal changes, and the written file must be
+ * read as the changed job, with the same peaks and the same step, and differ from the original only in lines of
+ * settings. A layout that cannot be written is refused with a sentence. */
 #include "effort.h"
 #include "made_configs.h"
 
@@ -298,7 +298,7 @@ static bool same_figures(const ek_job *a, const ek_job *b, char *why, size_t siz
 
 /* ---- files ---- */
 
-/* A config.json says nothing of a run. */
+/* A config.json has no settings of a run. */
 static ek_job_overrides overrides_of(const char *path)
 {
     ek_job_overrides overrides = ek_job_overrides_none();
@@ -345,7 +345,7 @@ typedef struct counts {
     int written, refused, wrong;
 } counts;
 
-/* ---- what is kept ---- */
+/* ---- unchanged parts ---- */
 
 enum { MOST_LINES = 1200 };
 typedef struct lines {
@@ -409,7 +409,7 @@ static bool has_name(const char *line, int size, const char *name)
     return false;
 }
 
-/* Names that mean settings besides those that were found: older ones of torchtitan, of MindSpeed-Core-MS. */
+/* Further names of the settings found: older ones of torchtitan, of MindSpeed-Core-MS. */
 static bool is_setting(const ek__settings *s, const ek_job *job, const char *line, int size)
 {
     static const char *const others[] = {
@@ -425,7 +425,7 @@ static bool is_setting(const ek__settings *s, const ek_job *job, const char *lin
     for (size_t i = 0; i < sizeof others / sizeof *others; i++)
         if (has_name(line, size, others[i]))
             return true;
-    for (int i = 0; i < job->n_patterns; i++) /* a line of its own in a list of patterns */
+    for (int i = 0; i < job->n_patterns; i++) /* a separate line in a list of patterns */
         if (has_name(line, size, job->pattern[i].text))
             return true;
     return false;
@@ -475,7 +475,7 @@ static bool shares_line(const ek__settings *s, const ek_job *job, const lines *a
     return false;
 }
 
-/* A backslash at a line's end comes and goes with the line behind it. */
+/* A backslash at a line's end is added and removed with the line after it. */
 static bool has_all_but_backslash(const lines *a, int i, const lines *b, const bool *in_b)
 {
     int n = a->size[i];
@@ -659,7 +659,7 @@ static void nothing_changes_where_nothing_was_changed(void **state)
     }
 }
 
-/* What the command line said is in the written file. */
+/* Overrides of the command line are in the written file. */
 static void overrides_are_written(void **state)
 {
     int n_written = 0;
@@ -689,7 +689,7 @@ static void overrides_are_written(void **state)
 
 #define MODEL "--num-layers 24 --hidden-size 2048 --num-attention-heads 16 --seq-length 4096 --vocab-size 50257 --bf16"
 
-/* What a case changes; 0 and -1: nothing. */
+/* The changes of a case; 0 and -1: nothing. */
 typedef struct asked {
     int data, tensor, pipeline, context, batch, n_micro_batches, full, distributed, sequence;
 } asked;
@@ -902,7 +902,7 @@ static void only_these_bytes_change(void **state)
     }
 }
 
-/* A file lists what is selected before what is communicated; a job may have them in any order. */
+/* A file lists selected operators before communication; a job may have them in any order. */
 static void the_order_of_kinds_of_patterns_is_no_difference(void **state)
 {
     (void)state;
@@ -930,8 +930,8 @@ static void the_order_of_kinds_of_patterns_is_no_difference(void **state)
     ek_job_clear(&now);
 }
 
-/* Where a file counts layers chunk by chunk, counts of two stages mean nothing to four: all lists that stand in it are
- * written anew, that of full recomputation first, be it of zeros. Words for all layers stay as they are. */
+/* Where a file counts layers chunk by chunk, counts of two stages mean nothing to four: all lists in it are written
+ * again, that of full recomputation first, even if it has only zeros. Words for all layers stay as they are. */
 static void lists_are_written_for_the_stages_that_there_are(void **state)
 {
     (void)state;
@@ -975,9 +975,9 @@ static void lists_are_written_for_the_stages_that_there_are(void **state)
     }
 }
 
-/* What is made of a job with other degrees is what its reader makes of the file with the same degrees. Two things are
- * not said by degrees: a table that had nobody to be cut over is cut over the ranks that come, which a file of
- * MindFormers has to say, and experts that go over tensor parallel ranks, too, grow with these. */
+/* A job changed to other degrees equals the job that its reader makes of the file with the same degrees. Degrees do not
+ * determine two things: a table that was not cut is cut over new ranks, which a file of MindFormers has to set, and
+ * experts that are also spread over tensor-parallel ranks grow with these. */
 static void what_follows_is_what_the_reader_derives(void **state)
 {
     (void)state;
@@ -1039,7 +1039,7 @@ static void switches_wait_for_others(void **state)
     static const struct {
         const char *without, *with;
         asked on, off;
-        size_t at; /* in the job's run: what waits */
+        size_t at; /* in the job's run: the waiting part */
     } cases[] = {
         {WAITING("--overlap-grad-reduce --overlap-param-gather"),
          WAITING("--overlap-grad-reduce --overlap-param-gather --use-distributed-optimizer"),
@@ -1070,7 +1070,7 @@ static void switches_wait_for_others(void **state)
         }
 }
 
-/* What follows from degrees are the framework's rules anew; what a user or a calibration said of them stays. */
+/* Values that follow from degrees are set again by the framework's rules; those of a user or a calibration stay. */
 static void rules_that_were_told_stay(void **state)
 {
     (void)state;
@@ -1098,7 +1098,7 @@ static void rules_that_were_told_stay(void **state)
     }
 }
 
-/* A job of a config.json becomes one of a script: with that one's rules and switches, but what was told stays. */
+/* A job of a config.json becomes one of a script: with the script's rules and switches, but given values stay. */
 static void a_script_keeps_the_rules_that_were_told(void **state)
 {
     (void)state;
@@ -1115,7 +1115,7 @@ static void a_script_keeps_the_rules_that_were_told(void **state)
         if (ek_job_read(path, &overrides, NULL, &was, &err))
             fail_msg("%s", err.message);
         was.rules.constant_mb = 700;
-        was.rules.loss_fused = !script.rules.loss_fused; /* nobody told */
+        was.rules.loss_fused = !script.rules.loss_fused; /* not given */
         assert_int_equal(ek_job_copy(&was, &now, NULL), EK_OK);
         now.run.offload_optimizer = true;
         ek__take_script_run(&script, &was, &now);
@@ -1178,7 +1178,7 @@ static void to_graphs(ek_job *job)
 #define NO_KEY   "the framework has no key for it"
 #define RUN_OF_8 "torchrun --nproc_per_node 8 p.py " MODEL " --micro-batch-size 1"
 
-/* What a report says of a change, to the letter: values before what goes, the last of which stands after an "and". */
+/* A report's text on a change, to the letter: values before removed settings, the last one after an "and". */
 static void settings_are_said_in_a_sentence(void **state)
 {
     (void)state;

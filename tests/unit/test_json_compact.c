@@ -1,4 +1,4 @@
-/* One member of an object as text: cases by hand, and random objects against jansson. */
+/* Tests one member of an object as text: cases by hand, and random objects against jansson. */
 #include "input.h"
 
 #include <jansson.h>
@@ -125,8 +125,8 @@ static json_t *random_value(int depth)
     }
 }
 
-/* As jansson reads it: the same value where it is sound; and where one byte is changed, sound for both or for none but
- * for what is allowed on purpose. */
+/* As jansson reads it: the same value where it is sound; and where one byte is changed, sound for both or for none,
+ * except for deliberate differences. */
 static void random_objects_are_as_jansson_reads_them(void **state)
 {
     (void)state;

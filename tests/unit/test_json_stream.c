@@ -1,5 +1,5 @@
-/* The notation of the contract (docs/json.md) against jansson, which it is the notation of: numbers and texts of any
- * bits. */
+/* Tests the number and text notation of the contract (docs/json.md) against jansson's, which it follows: numbers and
+ * texts of any bits. */
 #include "input.h"
 
 #include <jansson.h>
@@ -8,7 +8,7 @@
 #include "base/json_stream.h"
 #include "base/random.h"
 
-/* What is printed by ek__stream, in a text to free. */
+/* The output of ek__stream, in a text to free. */
 static char *real_text(double value)
 {
     char *text = NULL;

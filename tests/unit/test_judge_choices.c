@@ -1,4 +1,4 @@
-/* What choosing by the prediction costs, in groups whose regrets and positions are known. */
+/* Tests the cost of choosing by the prediction, in groups with known regrets and positions. */
 #include "input.h"
 
 #include <math.h>
@@ -14,7 +14,7 @@ typedef struct made {
     int n;
 } made;
 
-/* A run of a model with so many layers; `layout` tells layouts of it apart. */
+/* A run of a model with so many layers; `layout` distinguishes its layouts. */
 static void add(made *m, int layers, const char *layout, double measured, double predicted)
 {
     ek_measured_run *run = &m->run[m->n];

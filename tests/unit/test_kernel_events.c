@@ -1,5 +1,5 @@
-/* Tables of kernels as events: every row that has its times is there once with them, on its stream, with what the row
- * tells, whatever its texts hold; however the text is asked for it is the same; damage ends it and is told. */
+/* Tests tables of kernels as events: every row with times appears once with them, on its stream, with the row's values,
+ * whatever bytes its texts contain; the text is the same for any size of reads; damage ends it and is reported. */
 #include "input.h"
 
 #include <inttypes.h>
@@ -37,7 +37,7 @@ static void put(const char *text)
     assert_int_equal(fclose(file), 0);
 }
 
-/* The whole text, in pieces of so many bytes; the caller frees it. */
+/* The whole text, in pieces of this size; the caller frees it. */
 static char *read_all(size_t piece, char *problem, size_t room)
 {
     ek__kernel_events *events;

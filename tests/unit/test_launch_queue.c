@@ -1,5 +1,5 @@
-/* Work that was launched and has not begun: figures and curves of random launches against counting at every nanosecond.
- * Long curves are thinned: their largest and least values, and where they end, stay. */
+/* Tests the queue of launched work that has not begun: figures and curves of random launches against counting at every
+ * nanosecond. Long curves are thinned: their largest and least values, and where they end, stay. */
 #include "input.h"
 
 #include <math.h>
@@ -43,7 +43,7 @@ static int64_t waiting_at(const launches *l, int64_t time)
     return n;
 }
 
-/* What a curve says at a time: of two points at one time the later one. */
+/* A curve's value at a time: of two points at one time the later one. */
 static double curve_at(const ek_trace_value *value, int n, int64_t time)
 {
     double found = 0;

@@ -1,5 +1,5 @@
-/* Layer files and times: the rules for times, what is modelled, several kinds of body, writing and reading again. What
- * is refused stands in tests/data/bad. */
+/* Tests layer files and times: the rules for times, modelled kinds of recomputation, several kinds of body, writing and
+ * reading again. Refused files are in tests/data/bad. */
 #include "input.h"
 
 #include <math.h>
@@ -205,7 +205,7 @@ static void the_backward_splits_as_given_or_in_half(void **state)
         assert_true(layers.body[0].backward_time[EK_RECOMPUTE_FULL] == cases[i].full);
         assert_true(layers.body[0].weight_time == cases[i].weight);
         assert_int_equal(layers.split_known, cases[i].known);
-        /* what is known is written, and reads back */
+        /* known values are written and read back */
         char copy[4096];
         FILE *out = fmemopen(copy, sizeof copy, "w");
         assert_int_equal(ek_layers_write(&layers, out, NULL), EK_OK);

@@ -1,4 +1,4 @@
-/* Which files of a folder belong to which rank, over every layout that profilers leave, in trees built here. */
+/* Tests the assignment of a folder's files to ranks, over every layout that profilers write, in trees built here. */
 #include "tree.h"
 
 #include "base/pool.h"
@@ -8,7 +8,7 @@ static const char events[] = "[{\"ph\": \"X\", \"name\": \"a\", \"ts\": 1, \"dur
 
 static said heard;
 
-/* "R<rank>[ stage S][ device D]: type name, ...; " of what is found, paths below `top`. */
+/* "R<rank>[ stage S][ device D]: type name, ...; " of the files found, paths below `top`. */
 static const char *found_in(const char *const *path, int n)
 {
     static char text[16384];
@@ -70,7 +70,7 @@ static void takes_a_torch_npu_folder(void **state)
     assert_string_equal(found(top), want);
     assert_string_equal(found(below("w_12_20250109120000123_ascend_pt")), want);
     assert_int_equal(heard.n_warnings, 0);
-    /* The file alone is of the same rank. */
+    /* The file by itself is of the same rank. */
     assert_string_equal(found(below("w_12_20250109120000123_ascend_pt/ASCEND_PROFILER_OUTPUT/trace_view.json")),
                         "R3: trace w_12_20250109120000123_ascend_pt/ASCEND_PROFILER_OUTPUT/trace_view.json; ");
 }

@@ -1,5 +1,5 @@
-/* What is said about layouts besides the best: why one is longer, groups that cannot be told apart, rules of thumb,
- * sweeps and switches. Judged by the step and the memory of the plans themselves. */
+/* Tests the advice on layouts: why one is longer, groups of indistinguishable layouts, rules of thumb, sweeps and
+ * switches. The oracle is the step and the memory of the plans themselves. */
 #include <math.h>
 
 #include "described.h"
@@ -70,7 +70,7 @@ static double sum_of(const double *part)
     return sum;
 }
 
-/* Figures behind ':' in words, in tenths of a percent, and the one in front. */
+/* Figures after ':' in words, in tenths of a percent, and the one before it. */
 static void read_words(const char *words, int *all, int *parts)
 {
     const char *at = strchr(words, ':');
@@ -242,7 +242,7 @@ static double normal(uint64_t *seed)
     return sqrt(-2 * log(u[0])) * cos(6.283185307179586 * u[1]);
 }
 
-/* A device whose constants are off by their errors. */
+/* A device with constants changed by their errors. */
 static ek_device drawn_device(uint64_t *seed)
 {
     ek__constant constant[EK__MAX_CONSTANTS];
@@ -269,8 +269,8 @@ static double step_on(const ek_job *of, const ek_device *on)
     return seconds;
 }
 
-/* How often an order is turned round on devices drawn with their errors: by a normal of the difference's error. Where
- * constants have bounds and times bend, a normal is not quite what comes. */
+/* How often an order is reversed on devices drawn with their errors: by a normal distribution of the difference's
+ * error. Where constants have bounds and times are nonlinear, a normal distribution is not exact. */
 static void the_error_of_a_difference_is_what_drawn_devices_have(void **state)
 {
     (void)state;
@@ -371,7 +371,7 @@ static bool fits(int tensor, int pipeline)
     return found;
 }
 
-/* Of each rule the least degree that fits, by balancing all that are smaller, and what it costs by its own step. */
+/* Of each rule the least degree that fits, by balancing all that are smaller, and its cost by its own step. */
 static void rules_of_thumb_take_the_least_that_fits(void **state)
 {
     (void)state;
@@ -461,7 +461,7 @@ static void values_double_or_step(void **state)
     assert_int_equal(ek_layout_sweep_values(8, 4, 0, 8, v), 0);
 }
 
-/* Each point against a search of its own, and what follows from them against its definition. */
+/* Each point against a separate search, and derived values against their definition. */
 static void a_sweep_is_a_search_at_each_value(void **state)
 {
     (void)state;
@@ -526,7 +526,7 @@ static void a_sweep_is_a_search_at_each_value(void **state)
     }
 }
 
-/* More memory is never slower, and below what is needed there is nothing. */
+/* More memory is never slower, and below the required memory there is no layout. */
 static void a_sweep_of_memory_never_rises(void **state)
 {
     (void)state;
@@ -563,7 +563,7 @@ static char *json_of(const ek_layout_report *report, const ek_layout_sweep_repor
     return text;
 }
 
-/* All that there is beside plans; what is of one answer only may be null. */
+/* All parts other than plans; those of only one answer may be null. */
 static void the_json_is_what_the_figures_say(void **state)
 {
     (void)state;

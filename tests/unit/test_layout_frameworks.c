@@ -1,6 +1,6 @@
-/* Which layouts each framework accepts: ek_job_check() against the rules of docs/plan-legal.md written down a second
- * time here, by dealing things out instead of dividing, over every combination of degrees up to 16 devices; and the
- * table of what a framework can be told against both and against the emitters. */
+/* Tests which layouts each framework accepts: ek_job_check() against a second implementation of the rules of
+ * docs/plan-legal.md, by distributing items instead of dividing, over every combination of degrees up to 16 devices;
+ * and the table of each framework's settings against both and against the emitters. */
 #include "input.h"
 
 #include <unistd.h>
@@ -59,7 +59,7 @@ typedef enum model_kind { DENSE, SPARSE, LATENT, N_KINDS } model_kind;
 static const char *const kind_name[N_KINDS] = {"dense", "experts", "latent attention, experts, MTP"};
 
 /* The same shapes in every framework: sizes with the divisors 2, 3 and 5 in different places, so that every rule both
- * holds and fails. */
+ * passes and fails. */
 static void shape(ek_job *job, model_kind kind)
 {
     ek_job_model *m = &job->model;
@@ -175,7 +175,7 @@ static bool instances_fit(const layout *l)
     return deals(l->d * l->cp, l->share) && (l->kind == DENSE || deals(l->d * l->cp * l->t / l->ep / l->etp, l->share));
 }
 
-/* Rounds of a schedule: as often as p micro-batches can be taken away, once at least; then all are dealt out. */
+/* Rounds of a schedule: as often as p micro-batches can be subtracted, at least once; then all are distributed. */
 static bool rounds_are_equal(int m, int p)
 {
     int rounds = 0;
@@ -245,7 +245,7 @@ static void end_walk(walk *w)
     ek_job_clear(&w->base);
 }
 
-/* What the table adds to the checks, with words of its own. */
+/* Restrictions of the table beyond the checks, with their own messages. */
 static bool is_proposed(const layout *l, const ek_job *job)
 {
     bool sparse = l->kind != DENSE, whole = l->t > 1 && !l->sequence_parallel;
@@ -313,7 +313,7 @@ static void walk_schedules(walk *w, ek_job *job)
         }
 }
 
-/* Who shares the optimizer's states, and sequence parallelism. */
+/* Ranks that share the optimizer's states, and sequence parallelism. */
 static void walk_choices(walk *w, ek_job *job)
 {
     layout *l = &w->at;
@@ -332,7 +332,7 @@ static void walk_choices(walk *w, ek_job *job)
     }
 }
 
-/* Experts: in how many groups, and on how many ranks each where that can be told. */
+/* Experts: in how many groups, and on how many ranks each where the framework has a setting. */
 static void walk_experts(walk *w)
 {
     static const int degrees[] = {1, 2, 3, 4, 5, 6, 8, 16};
@@ -443,7 +443,7 @@ static void schedules_are_those_for_the_chunks(void **state)
     }
 }
 
-/* What an emitter says of a plan for a schedule: "" where it cannot be told. */
+/* An emitter's output of a plan for a schedule: "" where the framework has no equivalent. */
 static const char *told(const char *emitter, const ek_schedule *schedule, int v)
 {
     static char text[8192];

@@ -1,5 +1,5 @@
-/* Memory that runs out at any time while layouts are searched, and while more is said of them: every function tells it,
- * and leaves its output as it was. Linked with --wrap, so the library itself needs no hook. */
+/* Tests memory that runs out at any time while layouts are searched, and during the advice on them: every function
+ * reports it, and leaves its output unchanged. Linked with --wrap, so the library itself needs no hook. */
 #include "effort.h"
 
 #include <math.h>
@@ -55,7 +55,7 @@ static int tear_down(void **state)
     return 0;
 }
 
-/* A call with memory for so many allocations: first for none, then for more and more, until there is enough. */
+/* A call with memory for a number of allocations: first for none, then for more and more, until there is enough. */
 typedef ek_status call(ek_error *err);
 static ek_status balance_chunks(ek_error *err);
 
@@ -107,7 +107,7 @@ static ek_status balance(int pipeline, int chunks, ek_error *err)
     ek_status status = ek_layout_balance(&job, device, &layout, &plan, err);
     assert_int_equal(plan.group, status ? 77 : -1);
     if (!status) {
-        static double seconds[5];       /* by chunks; of the first call that had what it needs */
+        static double seconds[5];       /* by chunks; of the first call that had enough memory */
         assert_non_null(plan.job.path); /* it fits */
         seconds[chunks] = seconds[chunks] > 0 ? seconds[chunks] : plan.estimate.step.seconds;
         assert_true(plan.estimate.step.seconds == seconds[chunks]);
@@ -233,8 +233,8 @@ static void any_allocation_of_a_balance_may_fail(void **state)
     run_out("two chunks", balance_chunks, 60);
 }
 
-/* Of several chunks a bound by mixes of paths is looked for besides: without memory for one of the six arrays of such a
- * bound there is none, and the others stand. */
+/* With several chunks a bound by mixes of paths is also searched: without memory for one of its six arrays there is
+ * none, and the other bounds stay. */
 static void of_chunks_all_allocations_but_those_of_a_mix_are_needed(void **state)
 {
     (void)state;

@@ -1,5 +1,5 @@
-/* Pictures of layouts: the front against all pairs, thinning that loses no conclusion, a step run block by block
- * against the step, the SVG of figures made by hand, and the document of a page against the search it shows. */
+/* Tests pictures of layouts: the front against all pairs, thinning that loses no conclusion, a step simulated block by
+ * block against the predicted step, the SVG of figures made by hand, and the document of a page against its search. */
 #include "assert_close.h"
 #include "base/random.h"
 #include "evenkeel/layout_picture.h"
@@ -137,7 +137,7 @@ static void thinning_loses_no_plan_and_no_front(void **state)
         assert_int_equal(ek__layout_thin(point, &kept, 5000, &err), EK_OK);
         size_t n_front = front_figures(all, n, before);
         assert_true(kept <= 5000 + (long)n_front && kept > 1000);
-        for (long i = 0; i < n; i++) { /* what is left is in order and unchanged, and has all plans */
+        for (long i = 0; i < n; i++) { /* the rest is in order and unchanged, and has all plans */
             bool stays = at < kept && point[at].layout.value[0] == all[i].layout.value[0];
             if (stays)
                 assert_memory_equal(&point[at++], &all[i], sizeof *point);
@@ -148,7 +148,7 @@ static void thinning_loses_no_plan_and_no_front(void **state)
         assert_true(n_found > 50 && n_front > 500 && n_front < 1000);
         assert_int_equal(front_figures(point, kept, after), n_front);
         assert_memory_equal(before, after, 2 * n_front * sizeof *before);
-        /* Again gives the same, whatever lies behind them, such as one that would drive another out. */
+        /* Repeating it gives the same, whatever follows them, such as one that would replace another. */
         long again = n, memory = 0;
         ek_layout_point *other = calloc((size_t)n + 1, sizeof *other);
         memcpy(other, all, (size_t)n * sizeof *other);
@@ -257,7 +257,7 @@ static void points_are_the_layouts_of_the_search(void **state)
     }
 }
 
-/* Of a stage: its blocks are as long as ek_cost_step() says they are, one after the other; tails end the step. */
+/* Of a stage: its blocks have the times of ek_cost_step(), one after the other; tails end the step. */
 static void check_run(const ek_job *job, const ek_device *device)
 {
     ek_step step;
@@ -281,7 +281,7 @@ static void check_run(const ek_job *job, const ek_device *device)
             if (i != EK_STEP_BUBBLE && i != EK_STEP_P2P && i != EK_STEP_HOST && i != EK_STEP_INPUT &&
                 i != EK_STEP_OPTIMIZER && i != EK_STEP_DATA)
                 expected += step.stage[s].seconds[i];
-        /* What launches cost is in the blocks, and of the host's part: all but what a step has once. */
+        /* The cost of launches is in the blocks, and of the host's part all except the time once a step. */
         expected += step.stage[s].seconds[EK_STEP_HOST] - device->host.step_us * 1e-6;
         expected += step.stage[s].seconds[EK_STEP_DATA] - (tail->gradients - tail->blocks) -
                     (tail->weights - tail->update) - device->jitter;
@@ -300,7 +300,7 @@ static void check_run(const ek_job *job, const ek_device *device)
 
 /* ---- the page ---- */
 
-/* The bytes behind a base64 of zlib; to free. */
+/* The bytes of a base64 of zlib; to free. */
 static unsigned char *unpacked(const char *text, uLongf n)
 {
     static const char digits[] = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/";
@@ -390,7 +390,7 @@ static void a_step_runs_as_long_as_it_takes(void **state)
     assert_true(r->device->jitter == 0 && !(r->device->input_gbs > 0));
     for (int k = 0; k < r->n_plans; k++)
         check_run(&r->plan[k].job, r->device);
-    /* One stage, whose micro-batches are accumulated. */
+    /* One stage with accumulated micro-batches. */
     ek_layout one = r->plan[0].layout;
     ek_job job;
     ek_error err;

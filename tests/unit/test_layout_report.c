@@ -1,5 +1,5 @@
-/* A search for layouts as text, JSON and a table, to the letter: of made-up figures, so that each can be told from all
- * others, and with all that can stand beside the plans. */
+/* Tests the output of a search for layouts as text, JSON and a table, to the letter: with invented figures, so that
+ * each differs from all others, and with all parts that can accompany plans. */
 #include <math.h>
 
 #include "evenkeel/calibrate.h"
@@ -211,7 +211,7 @@ static ek_layout_way way_of(const made *m)
             now.data = now.shard = 4;
             now.tensor = 2;
             now.batch = 2;
-            now.sums = 4; /* goes with the states, since it is no change of its own */
+            now.sums = 4; /* goes with the states, since it is no separate change */
             now.sequence_parallel = false;
         }
         if (i == 1)
@@ -274,7 +274,7 @@ static void advice_stands_below_the_plans(void **state)
                                .n_warnings = 1,
                                .warning = &warning};
     check(&report, "layout_advice");
-    /* What is asked about is answered in brief, too. */
+    /* The requested layout is also in the brief output. */
     report.verdict_only = true;
     char *text = written(ek_output_of_layout(&report), "text");
     assert_string_equal(
@@ -284,7 +284,7 @@ static void advice_stands_below_the_plans(void **state)
               "This one is 6.2 % longer.\n"
               "    2.125 s a step, MFU 35.3 %, 27 250 MB; another layout with these values may be shorter\n");
     free(text);
-    /* A run that is as short is taken, and a way without changes says so. */
+    /* A run that is as short is taken, and a way without changes is reported as such. */
     const ek_layout_way none = {.fits = true, .seconds = 2, .peak_mb = 25000};
     report = (ek_layout_report){.result = &m.result, .way = &none, .tries = &tries};
     tries.taken = 0;
@@ -314,7 +314,7 @@ static void where_nothing_fits_changes_stand_that_would(void **state)
                                          {EK_FIT_DEVICES, true, 32, 30000, 28000.75, 1.25, layout_of(&shapes[1])},
                                          {EK_FIT_MEMORY, false, 16, 99000, 0, 0, layout_of(&shapes[1])}}};
     check(&(ek_layout_report){.result = &m.result, .fits = &fits}, "layout_nothing");
-    m.result.closest_mb = 29000; /* what is less than the limit need not be a plan */
+    m.result.closest_mb = 29000; /* below the limit there need not be a plan */
     char *text = written(ek_output_of_layout(&(ek_layout_report){.result = &m.result}), "text");
     assert_non_null(strstr(text, "it might do with 29 000 MB, but no split of its layers does\n"));
     free(text);

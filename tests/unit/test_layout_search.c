@@ -1,5 +1,5 @@
-/* The search for layouts against trying everything: every legal layout of small jobs with every plan of its layers. No
- * bound is above a plan; one chunk a stage has the best plan there is; threads change nothing. */
+/* Tests the search for layouts against an enumeration: every legal layout of small jobs with every plan of its layers.
+ * No bound is above a plan; one chunk a stage has the optimal plan; threads change nothing. */
 #include "effort.h"
 #include "input.h"
 
@@ -34,7 +34,7 @@ typedef struct tried {
     ek_job job; /* with the rule's patterns */
     ek__recompute_rule rule;
     double best;           /* of those that fit */
-    double bound, peak_mb; /* to be held against every plan that fits */
+    double bound, peak_mb; /* to be compared with every plan that fits */
     double of_rule;        /* bound of the plans of this rule */
     long n, n_fitting;
     bool thinned;
@@ -121,7 +121,7 @@ static bool never(void *user)
 
 static long n_closer; /* bounds of a rule above that of its layout */
 
-/* What bounds the plans of one rule, in closed form and with whole layers. */
+/* The bounds of the plans of one rule, in closed form and with whole layers. */
 static double bound_of_rule(const ek_job *job, const ek_device *device, ek_cost_cache *cache, const ek_layout *layout,
                             ek__recompute_rule rule)
 {
@@ -221,7 +221,7 @@ static void try_chunks(const ek_job *job, const ek_device *device, const ek_layo
     }
 }
 
-/* What MindFormers' Llama has besides: turns inside layers, a shared table, shared sums of gradients. */
+/* Further features of MindFormers' Llama: interleaving inside layers, a shared table, shared sums of gradients. */
 static void try_switches(const ek_job *job, const ek_device *device, const ek_layout *layout, int most, truth *out)
 {
     for (int set = 0; set < 8; set++) {
@@ -243,7 +243,7 @@ static void try_switches(const ek_job *job, const ek_device *device, const ek_la
     }
 }
 
-/* Nested loops over all numbers, each held against the framework's own check alone. */
+/* Nested loops over all numbers, each checked only by the framework's own check. */
 static void try_everything(const ek_job *job, const ek_device *device, const ek_layout_options *o, int most, truth *out)
 {
     int64_t global = (int64_t)job->parallel.data * job->parallel.batch * job->parallel.n_micro_batches *
@@ -273,7 +273,7 @@ static void try_everything(const ek_job *job, const ek_device *device, const ek_
                                 }
 }
 
-/* A limit between what the job needs on one device and on all of them, so that it binds somewhere. */
+/* A limit between the job's memory on one device and on all of them, so that it binds somewhere. */
 static double some_limit(ek__random *r, const ek_job *job, const ek_device *device, int n_devices, int chunks)
 {
     ek_layout_options o;
@@ -306,7 +306,7 @@ static ek_layout_options small_space(int n_devices, int chunks)
     return o;
 }
 
-/* How many of the best plans had what. */
+/* The number of best plans with each feature. */
 typedef struct compared {
     int recompute, several;
     long layouts, plans;
@@ -446,7 +446,7 @@ static void no_bound_is_above_a_plan(void **state)
         layouts, of_several, n_closer);
 }
 
-/* ---- what rules out ---- */
+/* ---- reasons that rule out ---- */
 
 /* In a space of fewer layouts than are looked at, each is: its parts beside those of the best plan. */
 /* The job's own layout, as the space has it. */
@@ -544,7 +544,7 @@ static void split_all_ways(split_ends *s, int cell, int from)
     }
 }
 
-/* What a backward pass holds besides is that of the last layer of its chunk, of whatever kind that may be. */
+/* The extra memory of a backward pass is that of the last layer of its chunk, of any kind. */
 static void chunks_end_with_any_layer_that_may_be_last(void **state)
 {
     ek__random random = ek__random_seed(5);
@@ -653,7 +653,7 @@ static void threads_change_nothing(void **state)
     ek_job_clear(&job);
 }
 
-/* What is balanced while the space is bounded. */
+/* Plans balanced while the space is bounded. */
 static ek__first first_of(const ek_job *job, int n_devices, int n_threads)
 {
     ek__layout_search s = {.job = job, .device = ek_device_find("A100-80"), .start = ek__now()};
@@ -672,7 +672,7 @@ static ek__first first_of(const ek_job *job, int n_devices, int n_threads)
     return first;
 }
 
-/* A job whose stages have lists, and whose own layout is one of the space. */
+/* A job with lists for its stages; its own layout is in the space. */
 static bool has_first(const ek_job *job)
 {
     ek__recompute_rule rule;
@@ -706,7 +706,7 @@ static void first_plan_is_there_once_all_are_bounded(void **state)
     ek_job_clear(&job);
 }
 
-/* Where recomputation goes by rules, each of which is a search of its own, one rule with a plan is enough. */
+/* Where recomputation goes by rules, each of which is a separate search, one rule with a plan is enough. */
 static void there_is_a_first_plan_under_rules(void **state)
 {
     ek_job job;
@@ -721,7 +721,7 @@ static void there_is_a_first_plan_under_rules(void **state)
     ek_job_clear(&job);
 }
 
-/* Layers are priced anew where micro-batches tell, and there alone. */
+/* Layers are priced again only where micro-batches change. */
 static void micro_batches_share_layers_that_do_not_depend_on_them(void **state)
 {
     ek__random random = ek__random_seed(3);
@@ -839,8 +839,8 @@ static void try_splits(ek_job *job, const ek_device *device, ek_cost_cache *cach
     ek_step_clear(&step);
 }
 
-/* Where sends take as long as passes, the longest path turns between neighbours again and again. One chunk a stage is
- * exact all the same: each layout's plan and its bound are those of trying every split. */
+/* Where sends take as long as passes, the longest path alternates between neighbours. One chunk a stage is exact
+ * nevertheless: each layout's plan and its bound are those of trying every split. */
 static void sends_between_neighbours_leave_no_gap(void **state)
 {
     ek__random random = ek__random_seed(31);
@@ -887,11 +887,11 @@ typedef struct judging {
     ek_job *job;
     const ek_device *device;
     ek_cost_cache *cache;
-    int n, first[4]; /* asked; layers that are asked first */
+    int n, first[4]; /* called; layers that are requested first */
     double best;
 } judging;
 
-/* Nothing is recomputed, so that a plan is its layers. Those asked first are said to take a tenth longer. */
+/* Nothing is recomputed, so that a plan is its layers. Those requested first take a tenth longer. */
 static ek_status judge_step(void *user, const int *layers, double upper, double *step, bool *exact, ek_error *err)
 {
     judging *j = user;
@@ -925,7 +925,7 @@ static double best_of_all(judging *j, int n_layers)
 }
 
 /* 13 layers in 4 chunks: in fractions each stage has the same work, whole ones do not come out even. Without a limit
- * the bound of whole layers is the best split's step but for what hides of the gradients. */
+ * the bound of whole layers is the best split's step except for the hidden part of the gradients. */
 static void whole_layers_bound_closer_than_fractions(void **state)
 {
     (void)state;
@@ -963,12 +963,12 @@ static void whole_layers_bound_closer_than_fractions(void **state)
     assert_true(whole > 1.01 * mean);
     assert_true(few <= whole && few >= 0.999 * mean);
     assert_true(whole <= best * (1 + 1e-9) && whole > 0.995 * best);
-    /* No more than is asked for. */
+    /* No more than requested. */
     options = (ek__branch_options){.upper = mean, .n_nodes = 1000, .over = never};
     assert_int_equal(ek__mixes_branch(mixes, &figures, device, &options, &few, NULL), EK_OK);
     assert_true(few <= 1.000001 * mean && few > 0.999 * mean);
-    /* Where plans are judged the best of all is among them, though it is not the first, and none is left that could be
-     * shorter. */
+    /* Where plans are evaluated the best of all is among them, though it is not the first, and no remaining plan could
+     * be shorter. */
     judging judged = {.job = &job, .device = device, .cache = cache, .best = INFINITY};
     const ek__whole_judge judge = {judge_step, &judged};
     options = (ek__branch_options){.upper = 4 * mean, .n_nodes = 1000, .judge = &judge, .over = never};
@@ -976,7 +976,7 @@ static void whole_layers_bound_closer_than_fractions(void **state)
     print_message("# %d judged, the best %.4f s, none below %.4f s\n", judged.n, judged.best, few);
     assert_true(few <= judged.best * (1 + 1e-9) && few >= judged.best * (1 - 1e-6));
     assert_true(judged.best == best_of_all(&judged, 13));
-    /* A mix that is known says the same again, without one being looked for. */
+    /* A known mix gives the same bound again, without a new search. */
     assert_non_null(mix);
     assert_int_equal(ek__mixes_add(mixes, mix, NULL), EK_OK);
     assert_int_equal(ek__mixes_look(mixes, &figures, device, INFINITY, false, never, NULL, &mix, &few, NULL), EK_OK);
@@ -1039,7 +1039,7 @@ static void bounds_of_mixes_know_what_must_be_recomputed(void **state)
     ek_job_clear(&job);
 }
 
-/* Orders whose chunks do not follow one another have no mixes of paths: their plans stay as they are found. */
+/* Orders with chunks that do not follow one another have no mixes of paths: their plans stay as found. */
 static void chunks_that_no_mix_speaks_of_have_plans(void **state)
 {
     (void)state;
@@ -1074,7 +1074,7 @@ static void chunks_that_no_mix_speaks_of_have_plans(void **state)
     assert_int_equal(
         result.counts.fate[EK_FATE_PLAN] + result.counts.fate[EK_FATE_BALANCED] + result.counts.fate[EK_FATE_BOUND], 2);
     ek_layout_result_clear(&result);
-    /* One of them alone, with a limit and without. */
+    /* Only one of them, with a limit and without. */
     options.n_schedules = 1;
     for (int limited = 0; limited < 2; limited++) {
         job.limit_mb = 70000 * limited;
@@ -1088,8 +1088,8 @@ static void chunks_that_no_mix_speaks_of_have_plans(void **state)
     ek_job_clear(&job);
 }
 
-/* Which layer runs backward first, where all forward passes go before, nothing tells: the one that holds least, while
- * in 1F1B it is the stage's last, of the commonest kind. */
+/* Where all forward passes go first, the layer that runs backward first is unknown: the one with the least memory is
+ * taken, while in 1F1B it is the stage's last, of the commonest kind. */
 static void a_backward_pass_holds_what_its_least_layer_does(void **state)
 {
     (void)state;
@@ -1120,8 +1120,8 @@ static void a_backward_pass_holds_what_its_least_layer_does(void **state)
     ek_job_clear(&job);
 }
 
-/* Three layers whose pass back becomes a second longer and two that keep as much as before: the two are as they were.
- * Where no kind keeps less, the rule is none. */
+/* Three layers with a backward pass a second longer and two that keep as much as before: the two are unchanged. Where
+ * no kind keeps less, the rule is none. */
 static void a_rule_for_all_layers_leaves_those_it_saves_nothing_of(void **state)
 {
     (void)state;
@@ -1159,7 +1159,7 @@ static void a_rule_for_all_layers_leaves_those_it_saves_nothing_of(void **state)
 
 /* ---- plans near a solution in fractions ---- */
 
-/* Layers of cells are worth what they are away from where they should be, and stages what they have. */
+/* The penalty of layers of cells is their distance from their places, and that of stages is their load. */
 typedef struct worth {
     int p, v, n_layers, most_layers, n_asked;
     double wanted[32], best;
@@ -1201,7 +1201,7 @@ static ek_status judge_worth(void *user, const int *layers, double upper, double
     return EK_OK;
 }
 
-/* No single layer of what was found goes elsewhere for less. */
+/* Moving any single layer of the result elsewhere costs more. */
 static void assert_no_move_is_shorter(const worth *w)
 {
     int moved[32], n = w->p * w->v;
@@ -1245,7 +1245,7 @@ static void plans_near_a_solution_are_as_short_as_their_neighbours(void **state)
         assert_int_equal(ek__whole_near(&near, &step, NULL), EK_OK);
         assert_true(step == w.best && isfinite(step));
         assert_no_move_is_shorter(&w);
-        /* What is as long as others does not matter. */
+        /* Among equally long ones the choice does not matter. */
         step = 100;
         assert_int_equal(ek__whole_near(&near, &step, NULL), EK_OK);
         assert_true(step == 100);
@@ -1293,7 +1293,7 @@ static bool always(void *user)
     return true;
 }
 
-/* A choice whose placement is stopped is neither said to fit nor given up. */
+/* A choice with a stopped placement is neither reported as fitting nor discarded. */
 static void stages_that_are_not_placed_are_left_open(void **state)
 {
     ek__random random = ek__random_seed(3);

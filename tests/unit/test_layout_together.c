@@ -1,5 +1,5 @@
-/* The search for layouts on several processes, which are threads here: the answer is that of one process, whichever
- * process stands still and when; what is best is known to all at once. */
+/* Tests the search for layouts on several processes, which are threads here: the answer is that of one process,
+ * whichever process stops and when; the best step is known to all at once. */
 #include "effort.h"
 #include "input.h"
 
@@ -36,19 +36,19 @@ typedef struct together {
     ek_layout_result result;
     ek_status status[THREAD_TEAM_MOST];
     int n_plans[THREAD_TEAM_MOST];
-    /* what goes over the wire */
+    /* the messages sent */
     pthread_mutex_t lock;
     ek_status (*send)(void *state, int to, int kind, const void *bytes, size_t n, ek_error *err);
     bool (*receive)(void *state, double seconds, ek_team_message *out);
     int n_news;
     told news[MOST_NEWS];
     atomic_long n_messages, n_bytes, n_items;
-    /* which process stands still before its n-th message is sent, and for how long; 0: for ever */
+    /* the process that stops before its n-th message is sent, and for how long; 0: for ever */
     int still, still_at, n_sent;
     double still_s;
 } together;
 
-/* The lone test at work: teams' functions have the process's state alone. */
+/* The running test: teams' functions have only the process's state. */
 static together *at_work;
 
 static told *news_of(together *t, double seconds)
@@ -128,7 +128,7 @@ static void *take_part(void *argument)
         t->result = result;
     else if (!t->status[p->index])
         ek_layout_result_clear(&result);
-    /* Who was forgotten is no longer asleep when all is over. */
+    /* A dropped process is no longer asleep at the end. */
     if (p->index == 0)
         for (int i = 0; i < t->team.size; i++)
             atomic_store(&t->team.process[i].stands_still, 0);
@@ -214,7 +214,7 @@ static ek_layout_options options_of(int n_devices)
     return o;
 }
 
-/* A job whose search hands out enough. */
+/* A job with enough work to distribute in its search. */
 static bool some_job(ek__random *random, ek_job *job)
 {
     if (!random_small_job(random, 8, job))
@@ -323,7 +323,7 @@ static void the_best_is_known_to_all_within_a_second(void **state)
             longest = fmax(longest, t->news[k].heard - t->news[k].sent);
             n++;
         }
-        /* What the last layout in the answer takes had been told, or there was nothing to do with it any more. */
+        /* The time of the last layout in the answer had been sent, or no work remained to use it. */
         for (int k = 1; k < t->n_news; k++)
             assert_true(t->news[k].seconds <= t->news[k - 1].seconds);
         end(t);
@@ -335,7 +335,7 @@ static void the_best_is_known_to_all_within_a_second(void **state)
     free(t);
 }
 
-/* ---- what is sent ---- */
+/* ---- messages ---- */
 
 static void what_is_cut_or_too_long_is_told(void **state)
 {

@@ -1,5 +1,5 @@
-/* Runs to try: the set that is chosen against all sets, what is said to be lost against drawn devices, and whether a
- * calibration to the runs then finds the best plan of a device that nobody knows. */
+/* Tests the runs to try: the chosen set against all sets, the predicted loss against drawn devices, and whether a
+ * calibration to the runs then finds the best plan of an unknown device. */
 #include <math.h>
 
 #include "effort.h"
@@ -196,7 +196,7 @@ static void runs_are_different_and_each_leaves_less(void **state)
 
 /* ---- simulated truth ---- */
 
-/* A device whose constants are all off by 20 %. */
+/* A device with all constants off by 20 %. */
 static ek_device hidden_device(uint64_t *seed)
 {
     ek__constant constant[EK__MAX_CONSTANTS];
@@ -245,7 +245,7 @@ static double plan_after_trials(const ek_layout_trials *trials, const ek_device 
     return taken < 0 ? *again_seconds : seconds[taken];
 }
 
-/* What n drawn devices leave. @return on how many the plan that is taken loses less than 0.5 % */
+/* The losses on n drawn devices. @return on how many the chosen plan loses less than 0.5 % */
 static int count_found(const trial_case *c, int n)
 {
     int before = 0, after = 0, new_best = 0;
@@ -286,7 +286,7 @@ static void after_three_runs_the_best_plan_is_found(void **state)
     }
 }
 
-/* Runs of other work say nothing; of the job's own the shortest come first, and a far longer one is not taken. */
+/* Runs of other work have no effect; of the job's own the shortest come first, and a far longer one is not taken. */
 static void runs_of_a_table_are_weighed(void **state)
 {
     (void)state;
@@ -341,8 +341,8 @@ static void the_new_plan_is_taken_where_it_is_surely_shorter(void **state)
     assert_int_equal(ek_layout_take_after_trials(second, runs, seconds, 0, device, device, &taken, NULL), EK_ERR_INPUT);
 }
 
-/* Runs as long as predicted say that the first plan is, too: it is taken where they are far from it, whatever the
- * device has become. */
+/* Runs as long as predicted confirm the first plan's step, too: it is taken where they are far from it, whatever the
+ * fitted device. */
 static void a_calibration_that_cannot_be_leaves_it_to_the_runs(void **state)
 {
     (void)state;

@@ -1,6 +1,6 @@
-/* The way from today's job to a plan: each change is taken by pasting its settings into the file, on top of those
- * before it, and step and peak must be those said; the last must be the plan; the first must be the best of those there
- * are. */
+/* Tests the way from the current job to a plan: each change is made by pasting its settings into the file, on top of
+ * those before it, and step and peak must be the reported ones; the last must be the plan; the first must be the best
+ * of all changes. */
 #include "effort.h"
 #include "paste.h"
 
@@ -36,7 +36,7 @@ static double step_of(const ek_job *job, const ek_device *device)
     return seconds;
 }
 
-/* @param file  what `job` is in its file; NULL: that */
+/* @param file  the job as it is in its file; NULL: `job` */
 static ek_layout_result search(const asked *a, const ek_job *job, const ek_job *file)
 {
     ek_layout_options o;
@@ -126,8 +126,8 @@ static void each_change_is_what_its_settings_make(void **state)
     assert_true(changes > effort(6, 0));
 }
 
-/* Where memory binds, plans that recompute what is worth it are shorter than those with the usual patterns; what is
- * recomputed nowhere is not in them. Megatron takes one rule, and its job stays. */
+/* Where memory binds, plans that recompute the best operators are shorter than those with the usual patterns; patterns
+ * that are not recomputed anywhere are not in them. Megatron takes one rule, and its job stays. */
 static void sets_that_are_offered_shorten_the_plan(void **state)
 {
     (void)state;
@@ -159,7 +159,7 @@ static void sets_that_are_offered_shorten_the_plan(void **state)
     ek_job_clear(&job);
 }
 
-/* With the layout held there are two changes: sharing the table alone, as a job that differs in it, gains less than
+/* With the layout fixed there are two changes: only sharing the table, as a job that differs in it, gains less than
  * recomputation by lists that are tried one by one. */
 static void the_first_change_is_the_best_one(void **state)
 {

@@ -1,7 +1,7 @@
-/* The linter: every rule of every table fires on its example of what is wrong, is silent on its example of what is
- * right, and is silent on a near miss below, which looks like the wrong one and is not; a rule without a near miss
- * fails the test. Comments that take findings away, options, writers that agree with one another, files that are not
- * what they seem. */
+/* Tests the linter: every rule of every table fires on its wrong example, is silent on its right example, and is silent
+ * on a near miss below, which looks like the wrong one and is not; a rule without a near miss fails the test. Also
+ * comments that suppress findings, options, writers that agree with one another, and files of another kind than they
+ * seem. */
 #include "input.h"
 
 #include <dirent.h>
@@ -141,7 +141,7 @@ static ek_lint_kind kind_of(const ek_lint_rule *rule)
 typedef struct near_miss {
     const char *id;
     ek_lint_kind kind;
-    bool fires; /* a further case of what is wrong */
+    bool fires; /* a further wrong case */
     const char *what, *text;
 } near_miss;
 
@@ -214,7 +214,7 @@ static const near_miss near_misses[] = {
     {"flash-attention", EK_LINT_SHELL, true, "Megatron without a fused one",
      "--num-layers 32 --hidden-size 4096 --num-attention-heads 32 --seq-length 4096 --max-position-embeddings 4096\n"
      "--micro-batch-size 1 --global-batch-size 64 --padded-vocab-size 32000 --attention-backend unfused\n"},
-    /* what readers warn of */
+    /* the readers' warnings */
     {"recompute-no-operator", EK_LINT_YAML, false, "a pattern with an alternative that names one",
      MODEL DEGREES "recompute_config: {select_recompute: ['feed_forward\\.(w9|w2)\\.reshape']}\n"},
     {"recompute-no-communication", EK_LINT_YAML, false, "switched off",
@@ -351,7 +351,7 @@ static void every_rule_is_silent_on_near_misses(void **state)
     }
 }
 
-/* Of the tables whose near misses are above; those of scripts and programs have theirs in test_lint_programs. */
+/* Of the tables with near misses above; those of scripts and programs have theirs in test_lint_programs. */
 static const ek__lint_entry *const tables[] = {ek__lint_comments, ek__lint_job, ek__lint_remarks, ek__lint_yaml,
                                                ek__lint_switches};
 
@@ -826,8 +826,8 @@ static double seconds_of(int n_findings)
     return (double)(to.tv_sec - from.tv_sec) + 1e-9 * (double)(to.tv_nsec - from.tv_nsec);
 }
 
-/* Eight times the findings, each in a line of its own with a comment: 64 times the time if lines or comments were
- * looked for from the start each time. */
+/* Eight times the findings, each in a separate line with a comment: 64 times the time if lines or comments were looked
+ * for from the start each time. */
 static void time_grows_with_the_findings_and_no_faster(void **state)
 {
     (void)state;
@@ -880,7 +880,7 @@ static void figures_are_those_of_the_other_commands(void **state)
     }
 }
 
-/* ---- memory that runs out, again and again, one allocation later each time ---- */
+/* ---- memory that runs out repeatedly, one allocation later each time ---- */
 
 static void memory_that_runs_out_is_told(void **state)
 {
@@ -932,7 +932,7 @@ static void print_rule(const ek_lint_rule *r, FILE *out)
     fprintf(out, "\nFires on\n\n```%s\n%s```\n\nand not on\n\n```%s\n%s```\n", fence, r->bad, fence, r->good);
 }
 
-/* Everything behind the heading of the rules is what the table says. EK_WRITE_DOCS=1 writes it. */
+/* Everything after the heading of the rules is made from the table. EK_WRITE_DOCS=1 writes it. */
 static void the_document_says_what_the_table_says(void **state)
 {
     (void)state;

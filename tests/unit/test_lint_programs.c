@@ -1,5 +1,5 @@
-/* Scripts and programs under all rules: what a program does to a script's settings, and texts where nothing is to be
- * found. The rules' own cases are in lint_programs.h. */
+/* Tests scripts and programs under all rules: a program's effect on a script's settings, and texts without findings.
+ * The rules' own cases are in lint_programs.h. */
 #include "input.h"
 
 #include <unistd.h>
@@ -88,7 +88,7 @@ static void a_program_replaces_what_a_script_sets(void **state)
     assert_int_equal(count_in(kinds, texts, 1, "allocator-settings-twice"), 0);
 }
 
-/* A script replaces what an environment file sets that it names; other files have nothing to do with each other. */
+/* A script overrides the settings of an environment file that it names; other files are independent of each other. */
 static void a_script_replaces_what_an_environment_file_sets(void **state)
 {
     (void)state;
@@ -110,7 +110,7 @@ static void a_script_replaces_what_an_environment_file_sets(void **state)
     "32000}\n"                                                                                                         \
     "training_config: {micro_batch_size: 1, global_batch_size: 96, bf16: True, use_distributed_optimizer: True}\n"
 
-/* The size of a program has to divide the data parallelism, which other files of the run tell. */
+/* The size of a program has to divide the data parallelism, which other files of the run set. */
 static void a_shard_size_divides_what_other_files_say(void **state)
 {
     (void)state;

@@ -1,6 +1,6 @@
-/* The reader of programs: tokens by hand-made tables (tests/python/tokens.py compares thousands of programs with
- * Python's own tokenize), blocks, calls, assignments and the environment as the language's reference has them, refusals
- * with their places, and time that grows with the text and no faster. */
+/* Tests the reader of programs: tokens by hand-made tables (tests/python/compare.py compares thousands of programs with
+ * Python's own tokenize), blocks, calls, assignments and the environment as in the language's reference, refusals with
+ * their places, and time that grows linearly with the text. */
 #include "effort.h"
 #include "input.h"
 
@@ -233,7 +233,7 @@ static void arguments_are_found_by_name_and_place(void **state)
     assert_int_equal(ek__python_value(q, first->begin, first->end).whole, 1);
     assert_true(ek__python_is(q, ek__python_argument_of(q, f, "none", 2)->begin, "lambda"));
     assert_null(ek__python_argument_of(q, f, "none", 3));
-    assert_null(ek__python_argument_of(q, g, "none", 1)); /* nobody knows how many *x are */
+    assert_null(ek__python_argument_of(q, g, "none", 1)); /* the number of *x is unknown */
     ek__pool_free(p.pool);
 }
 
@@ -302,7 +302,7 @@ static void assignments_have_targets_and_values(void **state)
     ek__pool_free(p.pool);
 }
 
-/* What a call is in: its function, whether it is in a loop of it, its class. */
+/* The context of a call: its function, whether it is in a loop of it, its class. */
 static void calls_know_their_blocks(void **state)
 {
     (void)state;

@@ -1,5 +1,6 @@
-/* The reader of launch scripts: which variables reach what is started, by POSIX's rules for export and assignments
- * before commands; here-documents, conditions and places. Words themselves are tested with job/arguments.c. */
+/* Tests the reader of launch scripts: which variables reach the started programs, by POSIX's rules for export and
+ * assignments before commands; here-documents, conditions and places. Words themselves are tested with
+ * job/arguments.c. */
 #include "input.h"
 
 #include "job/arguments.h"
@@ -43,7 +44,7 @@ static void settings_are_those_that_programs_see(void **state)
     } cases[] = {
         {"", ""},
         {"export A=1 B='2 3' C=\"4\"\n", "A=1 B=2 3 C=4"},
-        {"A=1\nB=2 # c\n", "A=1 B=2"}, /* nothing but assignments */
+        {"A=1\nB=2 # c\n", "A=1 B=2"}, /* only assignments */
         {"A=1\npython x\n", "A=1!"},
         {"A=1\nexport A\npython x\n", "A=1"},
         {"A=1 B=2 python x\n", "A=11 B=21"},
@@ -59,7 +60,7 @@ static void settings_are_those_that_programs_see(void **state)
         {"export A=$((2*3))\n", "A=6"},
         {"if [ x ]; then\nexport A=1\nfi\nexport B=2\n", "A=1? B=2"},
         {"if a; then export A=1; else export A=2; fi; export B=1\n", "A=1? A=2? B=1"},
-        /* nor by values of its own, which who starts it or the next edit changes */
+        /* nor by its own values, which the caller or the next edit can change */
         {"N=0\nif [ $N = 1 ]; then\nexport A=1\nelse\nexport A=2\nfi\nexport B=2\n", "N=0! A=1? A=2? B=2"},
         {"export N=${N:-1}\nif [ $N = 1 ]; then export A=1; elif a; then export A=2; fi\n", "N=1- A=1? A=2?"},
         {"if a; then env A=1 python x; declare -x B=2; fi\nenv C=3 python x\n", "A=1?1 B=2? C=31"},

@@ -1,4 +1,4 @@
-/* Sorting, selection, medians and memory of lists, against qsort() and plain loops. */
+/* Tests sorting, selection, medians and memory of lists against qsort() and plain loops. */
 #include "input.h"
 
 #include <stdbool.h>
@@ -81,7 +81,7 @@ static void the_nth_is_what_sorting_puts_there(void **state)
     }
 }
 
-/* Up, down, up and down, in waves, and the ends of what there is. */
+/* Up, down, up and down, in waves, and the ends of the list. */
 static void selection_takes_lists_of_all_forms(void **state)
 {
     enum { N = 20001 };

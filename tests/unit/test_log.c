@@ -1,5 +1,5 @@
-/* Logs of dry runs: every way a memory line can look, several runs in one log, what went wrong in a log without peaks,
- * and lines anywhere in a stream. The oracle reads a whole log into memory, line by line, by regular expressions. */
+/* Tests logs of dry runs: every form of a memory line, several runs in one log, the errors of a log without peaks, and
+ * lines anywhere in a stream. The oracle reads a whole log into memory, line by line, by regular expressions. */
 #include "input.h"
 
 #include <math.h>
@@ -160,7 +160,7 @@ static void a_file_cut_anywhere_has_what_stands_before_the_cut(void **state)
     }
 }
 
-/* ---- what a log without peaks says ---- */
+/* ---- logs without peaks ---- */
 
 static void the_last_errors_are_kept_each_line_once(void **state)
 {
@@ -184,7 +184,7 @@ static void the_last_errors_are_kept_each_line_once(void **state)
     }
 }
 
-/* The end is searched first, then more: errors are found wherever they stand, in the order of the log. */
+/* The end is searched first, then more: errors are found wherever they are, in the order of the log. */
 static void the_last_errors_of_a_large_log_are_found_wherever_they_stand(void **state)
 {
     (void)state;

@@ -1,5 +1,5 @@
-/* Executions brought together by what they worked on and by kernel: counts, sums, medians, shares and blocks against
- * going through all executions for every row, with few rows and with many. */
+/* Tests executions grouped by shape and by kernel: counts, sums, medians, shares and blocks against going through all
+ * executions for every row, with few rows and with many. */
 #include "input.h"
 
 #include <math.h>

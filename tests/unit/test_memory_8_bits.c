@@ -1,4 +1,4 @@
-/* Memory of products in 8 bits: closed forms of what weights and layers hold with TransformerEngine and with torchao.
+/* Tests the memory of products in 8 bits: closed forms of weights and layers with TransformerEngine and with torchao.
  */
 #include "input.h"
 
@@ -107,8 +107,8 @@ static void weights_have_copies_in_8_bits(void **state)
 }
 
 /* Of T tokens, in 16 bits and in 8: both norms' outputs, the rank's part, 2 and 1 byte an element; the product in front
- * of the last matrix likewise; the attention's output, which its own gradient reads, 2 bytes and then a copy of 1
- * besides. Scales of blocks add a byte to 32. */
+ * of the last matrix likewise; the attention's output, which its own gradient reads, 2 bytes and in addition a copy of
+ * 1. Scales of blocks add a byte to 32. */
 static void inputs_of_products_are_kept_in_8_bits(void **state)
 {
     (void)state;
@@ -130,7 +130,7 @@ static void inputs_of_products_are_kept_in_8_bits(void **state)
 
 #define FLOAT8 "converters = [\"float8\"]\n[float8]\nrecipe_name = "
 
-/* Linear layers keep what they get. With one scale a tensor, ranks get both gathered inputs in 8 bits, and so the
+/* Linear layers keep their inputs. With one scale a tensor, ranks get both gathered inputs in 8 bits, and so the
  * product in front of the last matrix; of the attention's output a copy. */
 static void torchao_keeps_what_it_gets(void **state)
 {
@@ -165,8 +165,8 @@ static void layers_are_gathered_in_8_bits(void **state)
     ek_job_clear(&job);
 }
 
-/* What lies beside the first feed-forward product: forward its input in 8 bits; backward the gradient's two copies, and
- * of the input, which was kept in 16 bits, a cast and that turned over. */
+/* Temporary memory of the first feed-forward product: forward its input in 8 bits; backward the gradient's two copies,
+ * and of the input, which was kept in 16 bits, a cast and its transpose. */
 static void casts_lie_beside_products(void **state)
 {
     (void)state;
@@ -188,7 +188,7 @@ static void casts_lie_beside_products(void **state)
     ek_job_clear(&job);
 }
 
-/* A cast that is made again takes no product with it: what runs again is what it is in 16 bits. */
+/* A cast that is made again repeats no product: the same operators run again as in 16 bits. */
 static void the_same_runs_again(void **state)
 {
     (void)state;

@@ -1,6 +1,6 @@
-/* The allocators against slow ones that keep nothing but what is taken, and look at every gap for every request: the
- * same offsets and the same figure after every operation of random sequences. Besides, what must hold of the pieces
- * whatever the sequence, and worked examples of each framework's rules. */
+/* Tests the allocators against slow ones that only keep the allocated pieces, and check every gap for every request:
+ * the same offsets and the same figure after every operation of random sequences. Also invariants of the pieces for any
+ * sequence, and worked examples of each framework's rules. */
 #include "memory_model.h"
 
 #include <math.h>
@@ -20,7 +20,7 @@ typedef struct span {
     int pool;
 } span;
 
-/* Blocks or segments, and what is taken of them with what an unsplit piece wastes. */
+/* Blocks or segments, and the allocated part of them including the waste of unsplit pieces. */
 typedef struct slow {
     const ek_rules *rules;
     int64_t device_bytes, end;
@@ -224,7 +224,7 @@ static void slow_give_pages(slow_pages *s, int64_t offset, int64_t bytes)
     memset(s->state + offset / 512, S_IDLE, (size_t)(bytes / 512));
 }
 
-/* ---- what holds of pieces ---- */
+/* ---- invariants of pieces ---- */
 
 /* Which entries are pieces now. */
 static const bool *in_use(const ek__pieces *pieces)
@@ -443,7 +443,7 @@ static void every_offset_is_that_of_a_slow_allocator(void **state)
 /* ---- worked examples ---- */
 
 typedef struct event {
-    int64_t bytes; /* 0: give what request `which` took */
+    int64_t bytes; /* 0: release the piece of request `which` */
     int which;
     bool persistent;
     int64_t offset; /* expected of a request */
@@ -575,7 +575,7 @@ static void absurd_sizes_are_refused_not_overflowed(void **state)
 
 /* ---- offline ---- */
 
-/* The rule by its words: candidates for the lowest offset are 0 and the ends of what is placed. */
+/* The rule as written: candidates for the lowest offset are 0 and the ends of placed pieces. */
 static int64_t slow_offline(ek__lifetime *life, int n)
 {
     static bool done[256];
@@ -696,7 +696,7 @@ static bool over_after(void *user)
     return ++a->n > a->over_at;
 }
 
-/* However far it came, a stopped prediction fits nowhere; one that is asked to the end is that of nobody asking. */
+/* However far it came, a stopped prediction fits nowhere; one that is never stopped equals one without a callback. */
 static void stopped_placements_never_fit(void **state)
 {
     ek_job job;
@@ -721,7 +721,7 @@ static void stopped_placements_never_fit(void **state)
             assert_int_equal(ek_memory_predict(&job, &options, &memory, &err), EK_OK);
             assert_true(memory.ended_early);
             assert_false(memory.fits);
-            assert_int_equal(a.n, at + 1); /* nothing is played behind it */
+            assert_int_equal(a.n, at + 1); /* nothing is played after it */
             for (int s = 0; s < memory.n_stages; s++)
                 assert_true(memory.stage[s].actual_peak == 0 ||
                             memory.stage[s].actual_peak == whole.stage[s].actual_peak);

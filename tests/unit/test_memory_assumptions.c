@@ -1,5 +1,5 @@
-/* Rules that the verdict hangs on, against brute force: every file is read again with each alternative of each assumed
- * rule, as `--rule` would have it, and predicted. Limits lie between the predictions too, so that verdicts do change.
+/* Tests the rules that a verdict depends on against brute force: every file is read again with each alternative of each
+ * assumed rule, as with `--rule`, and predicted. Limits also lie between the predictions, so that verdicts do change.
  */
 #include "effort.h"
 
@@ -100,7 +100,7 @@ static int compare_file(const char *path)
     ek_job job;
     ek_error err;
     if (ek_job_read(path, NULL, NULL, &job, &err))
-        return 0; /* for a key that its reader does not know: other tests have that */
+        return 0; /* for an unknown key of its reader: other tests cover that */
     ek_job_clear(&job);
     double peak = peak_with(path, NULL, 0, &fits);
     return compare_with_brute_force(path, 0) + compare_with_brute_force(path, 0.97 * peak) +

@@ -1,5 +1,5 @@
-/* Calibration: knobs that made peaks are found again as far as the widths allow, errors are those of a refit, and the
- * published peaks of a 175B run are met from four of its stages. */
+/* Tests calibration: the parameters that generated peaks are recovered as far as the widths allow, errors are those of
+ * a refit, and the published peaks of a 175B run are predicted from four of its stages. */
 #include "memory_model.h"
 
 #include <math.h>
@@ -104,7 +104,7 @@ static void a_rule_that_peaks_contradict_is_found(void **state)
     ek_job_clear(&job);
 }
 
-/* Peaks in whole blocks are met by half a block on top, within half a block. */
+/* Peaks in whole blocks are predicted within half a block by adding half a block. */
 static void calibration_does_not_round_to_blocks(void **state)
 {
     (void)state;
@@ -141,8 +141,7 @@ static void knobs_that_made_the_peaks_are_found(void **state)
     ek_job_clear(&job);
 }
 
-/* Activations 3 % above what is derived are three times as far off as they are expected to be: a constant stands in
- * for most of that. */
+/* Activations 3 % above the derived ones are off by three times their expected error: a constant takes most of that. */
 static void a_constant_stands_in_for_what_is_unlikely(void **state)
 {
     (void)state;
@@ -200,7 +199,7 @@ static double mean_left_out(ek_job *job, const ek_memory_peak *peaks, int n_knob
     return mean;
 }
 
-/* Noise on top of a constant: what leaving out says is what leaving out gives. */
+/* Noise on top of a constant: the leave-one-out errors equal those of real refits. */
 static void errors_of_leaving_out_are_those_of_a_refit(void **state)
 {
     (void)state;
@@ -287,9 +286,9 @@ static ek_memory_error judge(ek_job *job, const int chosen[4], double *fitted_me
     return error;
 }
 
-/* Choices of four stages, judged on the other twelve: those that somebody would make meet 1.5 % in the mean and 3 % in
- * the worst stage, and so do most of all 1820, of which every 13th is tried here. When this was written 92 % of them
- * did; the worst of all was 1.9 % in the mean and 3.7 % in one stage. */
+/* Choices of four stages, tested on the other twelve: sensible ones are within 1.5 % in the mean and 3 % in the worst
+ * stage, and so are most of all 1820, of which every 13th is tried here. When this was written 92 % of them did; the
+ * worst of all was 1.9 % in the mean and 3.7 % in one stage. */
 static void four_stages_of_the_175b_run_tell_the_others(void **state)
 {
     (void)state;

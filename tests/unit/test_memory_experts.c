@@ -1,6 +1,6 @@
-/* Layers of DeepSeek's kind as graphs: what latent attention and experts keep against sums written down by hand from
- * what each gradient reads, parameters against the published totals of DeepSeek-V2 and V3 (arXiv 2405.04434: 236
- * billion; arXiv 2412.19437: 671 billion, 37 and 21 billion of them active), and FLOPs against the parameters. */
+/* Tests layers of DeepSeek's kind as graphs: saved activations of latent attention and experts against sums by hand
+ * from the inputs of each gradient, parameters against the published totals of DeepSeek-V2 and V3 (arXiv 2405.04434:
+ * 236 billion; arXiv 2412.19437: 671 billion, 37 and 21 billion of them active), and FLOPs against the parameters. */
 #include "input.h"
 
 #include <math.h>
@@ -176,7 +176,7 @@ static int64_t dense_by_hand(const ek_job *job, int64_t Ts, int64_t T, int64_t t
     int64_t x = 2 * c * Ts * m->hidden + 4 * Ts + 4 * Ts; /* both norms' inputs and statistics */
     int64_t normed = c * Ts * m->hidden;                  /* read by the matrices down, before any gather */
     int64_t narrow = c * Ts * (m->q_lora_rank + m->kv_lora_rank) + 2 * 4 * Ts; /* before their norms */
-    int64_t wide = c * regather * (m->q_lora_rank + m->kv_lora_rank);          /* behind them */
+    int64_t wide = c * regather * (m->q_lora_rank + m->kv_lora_rank);          /* after them */
     int64_t statistics = 4 * (job->rules.statistics_width ? 2 * job->rules.statistics_width : 1) * N * T;
     int64_t qkv = c * T * N * (2 * head + v), out = c * T * N * v + (mf ? c * T * N * m->value_dim : 0);
     int64_t ffn = c * (regather * m->hidden + T * (parts ? 4 : 3) * m->intermediate / t);
@@ -206,7 +206,7 @@ static void latent_attention_without_narrow_queries(void **state)
     ek_job job = plain();
     int64_t with = kept(&job, EK__GRAPH_DENSE), had = parameters(&job, EK__GRAPH_DENSE);
     job.model.q_lora_rank = 0;
-    /* Gone: the narrow vector before and behind its norm, that norm's statistics. */
+    /* Gone: the narrow vector before and after its norm, that norm's statistics. */
     assert_int_equal(with - kept(&job, EK__GRAPH_DENSE), 2 * 2 * 256 * 192 + 4 * 256);
     /* Two matrices and a gamma for one matrix. */
     assert_int_equal(had - parameters(&job, EK__GRAPH_DENSE), 512 * 192 + 192 + 192 * 8 * 96 - 512 * 8 * 96);
@@ -317,8 +317,8 @@ static void experts_are_cut_over_their_own_tensor_ranks(void **state)
     assert_int_equal(parameter("mlp.experts.linear_fc1.weight")->elements, 8 * 512 * 2 * 128);
     assert_int_equal(parameter("mlp.experts.linear_fc1.weight")->copies, 4);
     assert_true(parameter("mlp.experts.linear_fc2.weight")->expert);
-    /* Cut over 4: four times the tokens, a quarter of the columns, and the gathered tokens besides the own ones that
-     * only the forward pass reads. */
+    /* Cut over 4: four times the tokens, a quarter of the columns, and the gathered tokens in addition to the rank's
+     * own ones, which only the forward pass reads. */
     job.parallel.expert_tensor = 4;
     assert_int_equal(kept(&job, EK__GRAPH_EXPERTS), rest + experts_by_hand(&job, 64, P, 4 * P, 32, 4));
     build(&job, EK__GRAPH_EXPERTS);
@@ -438,7 +438,7 @@ static void a_prediction_layer_adds_a_projection_and_three_norms(void **state)
     job.model.n_prediction_layers = 1;
     decoder = parameters(&job, EK__GRAPH_EXPERTS);
     assert_int_equal(parameters(&job, EK__GRAPH_PREDICTION), decoder + 2 * 512 * 512 + 2 * 512);
-    /* No operator is left with a parameter that is not there. */
+    /* No operator is left with a missing parameter. */
     for (int i = 0; i < graph.n_ops; i++)
         assert_true(graph.op[i].parameter < graph.n_parameters);
 }
@@ -470,12 +470,12 @@ static void a_prediction_layer_keeps_a_decoder_layer_a_head_and_its_own(void **s
         ek_job job = i ? mindformers() : plain();
         job.model.n_prediction_layers = 1;
         int64_t T = 256, H = 512, decoder = kept(&job, EK__GRAPH_EXPERTS), head = kept(&job, EK__GRAPH_HEAD);
-        /* The state and the embedding before their norms with statistics, both behind them side by side; what the
-         * decoder and the head read is counted with them. */
+        /* The state and the embedding before their norms with statistics, both after them side by side; the inputs of
+         * the decoder and the head are counted with them. */
         assert_int_equal(kept(&job, EK__GRAPH_PREDICTION), decoder + head + 2 * (2 * T * H + 4 * T) + 2 * T * 2 * H);
         build(&job, EK__GRAPH_PREDICTION);
         assert_true(graph.input >= 0 && graph.output >= 0 && graph.output != graph.input);
-        /* With a wider residual the state and the embedding are wider, and so is what the decoder gets. */
+        /* With a wider residual the state and the embedding are wider, and so is the decoder's input. */
         job.types.residual = EK_FP32;
         decoder = kept(&job, EK__GRAPH_EXPERTS);
         head = kept(&job, EK__GRAPH_HEAD);
@@ -487,7 +487,7 @@ static void a_prediction_layer_keeps_a_decoder_layer_a_head_and_its_own(void **s
 /* ---- measured peaks ---- */
 
 /* Four layers of the published shapes on two stages of four ranks, experts over them; the first layer is dense, since
- * two with experts would not fit into what the first stage was measured to hold. Distributed optimizer (states over the
+ * two with experts would not fit into the measured memory of the first stage. Distributed optimizer (states over the
  * ranks that hold a parameter), fused loss. */
 static void make_measured(ek_job *job, bool v3, int *lists)
 {

@@ -1,6 +1,6 @@
-/* Graphs of operators: what a layer keeps against closed forms, which are worked out from the operators' gradients by
- * hand or published (Korthikanti et al., arXiv 2205.05198), against a search by hand on random graphs, and the figures
- * of parameters and FLOPs. */
+/* Tests graphs of operators: saved activations of a layer against closed forms, which are derived from the operators'
+ * gradients by hand or published (Korthikanti et al., arXiv 2205.05198), against a slow search on random graphs, and
+ * the figures of parameters and FLOPs. */
 #include "memory_job.h"
 
 #include <math.h>
@@ -10,8 +10,8 @@
 
 /* ---- the walk ---- */
 
-/* Can the storages in `kept` bring back every tensor a gradient reads? By rounds over all operators instead of a walk
- * back from what is needed. */
+/* Can every tensor that a gradient reads be computed from the storages in `kept`? By rounds over all operators instead
+ * of a walk back from the needed tensors. */
 static bool suffices(const ek__graph *g, const bool *recomputed, const bool *kept)
 {
     bool there[EK__MAX_TENSORS] = {false};
@@ -122,7 +122,7 @@ static void random_llama(made_job *m, ek__random *random)
     if (p->ulysses > 1 && (p->context_algorithm == EK_CONTEXT_RING || ek__random_below(random, 2)))
         p->ulysses /= 1 << (1 + ek__random_below(random, p->ulysses > 2 ? 2 : 1));
     if (p->context_algorithm == EK_CONTEXT_ULYSSES && p->ulysses == 1)
-        p->ulysses = p->context; /* ek_job says ranks of a group; 1 stands for all of them */
+        p->ulysses = p->context; /* ek_job has ranks of a group; 1 means all of them */
     p->sequence_parallel = ek__random_below(random, 2);
     p->fine_grain = p->tensor > 1 ? 1 + ek__random_below(random, 2) : 1;
     p->batch = 1 + ek__random_below(random, 3);
@@ -163,7 +163,7 @@ static void a_llama_layer_keeps_what_the_closed_form_says(void **state)
         assert_int_equal(kept_bytes(&m.job, EK__GRAPH_DENSE, true), expected.full);
         select_both_activations(&m);
         if (m.job.parallel.fine_grain == 1) {
-            /* The reshapes between keep what is recomputed. */
+            /* The reshapes in between keep the recomputed values. */
             assert_int_equal(kept_bytes(&m.job, EK__GRAPH_DENSE, false), expected.none);
             select_reshapes(&m);
         }
@@ -322,7 +322,7 @@ static void recomputation_that_a_reshape_undoes_costs_no_time(void **state)
     add_pattern(&m, EK_PATTERN_SELECT_EXCLUDE, "feed_forward\\.w2\\.reshape");
     assert_false(is_recomputed(&m.job, "feed_forward.mul"));
     assert_true(is_recomputed(&m.job, "feed_forward.w1.activation.silu"));
-    assert_true(is_recomputed(&m.job, "attention_norm.cast")); /* whatever the settings say */
+    assert_true(is_recomputed(&m.job, "attention_norm.cast")); /* whatever the settings */
 }
 
 static void variations_keep_what_their_operators_read(void **state)
@@ -338,7 +338,7 @@ static void variations_keep_what_their_operators_read(void **state)
     m.job.model.fused_swiglu = true; /* three of T I instead of four */
     assert_int_equal(kept_bytes(&m.job, EK__GRAPH_DENSE, false), plain - c * T * I);
 
-    /* Two matmuls of the feed-forward part again, and one operator behind them. */
+    /* Two matmuls of the feed-forward part again, and one operator after them. */
     static ek__graph graph;
     m.job.model.gate_apart = true;
     assert_int_equal(kept_bytes(&m.job, EK__GRAPH_DENSE, false), plain - c * T * I);
@@ -380,7 +380,7 @@ static void variations_keep_what_their_operators_read(void **state)
     m.job.model.flash_attention = false;
     const int64_t square = N * T * S, whole = plain - c * T * H - 64 * N * T + (4 + c) * square;
     assert_int_equal(kept_bytes(&m.job, EK__GRAPH_DENSE, false), whole);
-    m.job.types.softmax = EK_BF16; /* no cast behind the softmax: one tensor */
+    m.job.types.softmax = EK_BF16; /* no cast after the softmax: one tensor */
     assert_int_equal(kept_bytes(&m.job, EK__GRAPH_DENSE, false), whole - 4 * square);
     /* Any selection, of whatever, recomputes from the rotary positions to the probabilities: q and k as they were in
      * front of that. */
@@ -554,13 +554,13 @@ static void a_qwen_layer_of_mindspeed_keeps_what_was_worked_out(void **state)
     assert_close_to((double)kept_bytes(&m.job, EK__GRAPH_DENSE, true) / 0x1p20, 35, 1e-9);
     m.job.rules.norm_statistics_bytes = 4; /* two columns of 10240 / 2 tokens */
     assert_int_equal(kept_bytes(&m.job, EK__GRAPH_DENSE, false), 821821440 + 2 * 4 * 5120);
-    /* Megatron's settings: the norms' outputs made anew, the product of gate and up likewise. */
+    /* Megatron's settings: the norms' outputs recomputed, the product of gate and up likewise. */
     m.job.rules.norm_statistics_bytes = 0;
     add_pattern(&m, EK_PATTERN_SELECT, "input_layernorm");
     add_pattern(&m, EK_PATTERN_SELECT, "pre_mlp_layernorm");
     add_pattern(&m, EK_PATTERN_SELECT, "mlp\\.activation_func");
     assert_close_to((double)kept_bytes(&m.job, EK__GRAPH_DENSE, false) / 0x1p20, 783.75 - 70 - 185, 1e-9);
-    /* The whole feed-forward module: what its norm gives is all that is kept of it. */
+    /* The whole feed-forward module: only the output of its norm is kept. */
     m.job.n_patterns = 0;
     add_pattern(&m, EK_PATTERN_SELECT, "mlp");
     assert_close_to((double)kept_bytes(&m.job, EK__GRAPH_DENSE, false) / 0x1p20, 783.75 - 370 - 185, 1e-9);

@@ -1,12 +1,12 @@
-/* Warnings of settings that do nothing: each made once by hand, each with the settings that make it go away. Training
- * files as they are shipped raise them only where they are true. */
+/* Tests warnings of settings without effect: each is triggered once by hand, and each with the settings that remove it.
+ * Shipped training files trigger them only where they are true. */
 #include "evenkeel/memory.h"
 #include "memory_job.h"
 #include "skip.h"
 
 #include <dirent.h>
 
-/* What a listener has heard. */
+/* The warnings that a listener received. */
 typedef struct heard {
     int n;
     ek_error warning[32];
@@ -51,7 +51,7 @@ static void add(made_job *m, ek_pattern_kind kind, const char *text)
     pattern->origin = (ek_origin){"job.yaml", 6 + m->job.n_patterns, 5};
 }
 
-/* One pattern and what is said of it: a part of the message, NULL for silence. */
+/* One pattern and its warning: a part of the message, NULL for none. */
 typedef struct one_case {
     const char *what, *pattern, *message;
     ek_pattern_kind kind;
@@ -201,7 +201,7 @@ static void other_settings_that_waste_are_named(void **state)
     m.job.states.shard_table = true;
     lint(&m.job, &h);
     assert_int_equal(h.n, 0);
-    /* Nobody to share it with. */
+    /* No rank to share it with. */
     m.job.states.shard_table = false;
     m.job.parallel.data = 1;
     m.job.parallel.table_split = 2;
@@ -265,7 +265,8 @@ static int check_folder(const char *folder, const known_wrong *wrong, size_t n_w
     return n_read;
 }
 
-/* Three are wrong: without fine_grain_interleave a reshape follows what each of their patterns recomputes. */
+/* Three are wrong: without fine_grain_interleave a reshape follows the operators that each of their patterns
+ * recomputes. */
 static void own_files_are_warned_of_only_what_is_true(void **state)
 {
     (void)state;

@@ -1,5 +1,5 @@
-/* Measures: what each is said to save is what a job changed by hand is predicted to need, and what is not possible says
- * why. */
+/* Tests measures: the saving of each equals the predicted difference of a job changed by hand, and impossible ones have
+ * a reason. */
 #include "memory_model.h"
 
 #include <math.h>
@@ -124,7 +124,7 @@ static void the_largest_saving_comes_first_and_what_cannot_be_last(void **state)
 }
 
 /* Where a switch, other lists or another split make it fit, one of them does: of those with the least effort the one
- * that saves least, since nothing tells steps. Without one several are taken, the last of which makes it fit. */
+ * that saves least, since steps are unknown. Without one several are taken, and the last of them makes it fit. */
 static void cheap_measures_go_before_other_degrees(void **state)
 {
     static const double shares[] = {0.97, 0.9, 0.8, 0.7, 0.6, 0.5, 0.4, 0.3};
@@ -165,7 +165,7 @@ static void cheap_measures_go_before_other_degrees(void **state)
     ek_job_clear(&job);
 }
 
-/* Behind the first measure a switch is taken that saves a seventh of what is still missing. */
+/* After the first measure a switch is taken that saves a seventh of the missing memory. */
 static void a_tenth_of_what_is_missing_is_enough(void **state)
 {
     (void)state;
@@ -212,7 +212,7 @@ static void just_enough_is_just_enough(void **state)
     ek_job_clear(&job);
 }
 
-/* Lists of some layers go with the layers where they are spread anew, and the setting has them. */
+/* Lists of some layers go with the layers where they are spread again, and the setting has them. */
 static void recomputation_survives_other_stages(void **state)
 {
     (void)state;
@@ -370,7 +370,7 @@ static void less_recomputation_is_a_measure(void **state)
     ek_job_clear(&job);
 }
 
-/* A file that says recompute: True is told what recomputing a part of each layer brings instead: less saved, less time.
+/* A file with recompute: True gets the effect of recomputing a part of each layer instead: less saved, less time.
  */
 static void a_part_of_each_layer_instead_of_all(void **state)
 {
@@ -390,7 +390,7 @@ static void a_part_of_each_layer_instead_of_all(void **state)
     ek_job_clear(&job);
 }
 
-/* Of every kind of job: nothing fails, and a framework is not told another one's words. */
+/* Of every kind of job: nothing fails, and settings are in the framework's own syntax. */
 static void every_framework_has_its_words(void **state)
 {
     (void)state;

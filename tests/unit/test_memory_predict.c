@@ -1,5 +1,5 @@
-/* Peaks of whole stages against a naive replay of every event; micro-batches alive against the closed forms of 1F1B,
- * GPipe and interleaved schedules; growth of the cost; and what the parts, places and limits of a prediction say. */
+/* Tests the peaks of whole stages against a naive replay of every event; micro-batches alive against the closed forms
+ * of 1F1B, GPipe and interleaved schedules; growth of the cost; and the parts, places and limits of a prediction. */
 
 #include <setjmp.h>
 #include <stdarg.h>
@@ -129,7 +129,7 @@ static void alive(void **state)
         }
 }
 
-/* ---- what a prediction says ---- */
+/* ---- content of a prediction ---- */
 
 static void limits(void **state)
 {
@@ -215,9 +215,9 @@ static void kinds_of_layers(void **state)
     ek_job_clear(&job);
 }
 
-/* Without patterns of its own a job's kinds are those of its framework: the newer models and MindSpeed-Core-MS
- * recompute the activation with its product, two tensors of tokens x intermediate; Megatron its attention's core, which
- * keeps no scores where it is fused. */
+/* Without its own patterns a job's kinds are those of its framework: the newer models and MindSpeed-Core-MS recompute
+ * the activation with its product, two tensors of tokens x intermediate; Megatron its attention's core, which keeps no
+ * scores where it is fused. */
 static void kinds_without_patterns(void **state)
 {
     (void)state;
@@ -247,8 +247,8 @@ static ek__job_programs *programs_of(const ek_job *job)
     return programs;
 }
 
-/* Layers recomputed in groups of two keep every second input. When the second one's gradients run, what the first one's
- * need is there as well, and the input between them. */
+/* Layers recomputed in groups of two keep every second input. When the second one's gradients run, the inputs of the
+ * first one's are in memory as well, and the input between them. */
 static void groups(void **state)
 {
     (void)state;

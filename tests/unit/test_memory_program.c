@@ -1,5 +1,5 @@
-/* Programs of small graphs made by hand: every figure below was added up by hand from the rules in memory/program.h, on
- * graphs whose tensors are whole multiples of the allocator's rounding. */
+/* Tests the programs of small graphs made by hand: every figure below was added up by hand from the rules in
+ * memory/program.h, on graphs with tensors that are whole multiples of the allocator's rounding. */
 
 #include <setjmp.h>
 #include <stdarg.h>
@@ -17,7 +17,7 @@
 
 enum { X = 8192, A = 16384, WEIGHT = 1024, CAST = 2 * WEIGHT, SUMMED = 4 * WEIGHT };
 
-/* What a hand-made graph is compiled for: fp32 weights, bf16 compute, gradients summed in fp32. */
+/* The settings of hand-made graphs: fp32 weights, bf16 compute, gradients summed in fp32. */
 static ek_job bare_job(void)
 {
     ek_job job = {.types = {.compute = EK_BF16, .param = EK_FP32, .norm = EK_FP32},
@@ -131,8 +131,8 @@ static int count_buffers(const ek__program *p, const char *name, int64_t bytes)
     return n;
 }
 
-/* Both multiplications need their weight in the forward pass and again for the gradient of what they read: gathered
- * where it is sharded and not there already, and cast unless it was cast before. */
+/* Both multiplications need their weight in the forward pass and again for the gradient of their input: gathered where
+ * it is sharded and not gathered already, and cast unless it was cast before. */
 static void weights_are_gathered_and_cast_where_they_must_be(void **state)
 {
     (void)state;
@@ -194,7 +194,7 @@ static void a_split_backward(void **state)
     ek__program_free(p);
 }
 
-/* x -lookup-> o: a table has a gradient of its own, also where those of matrices are added in the matmul. */
+/* x -lookup-> o: a table has a separate gradient, also where those of matrices are added in the matmul. */
 static void a_lookup_has_a_gradient(void **state)
 {
     (void)state;
@@ -280,7 +280,7 @@ static void three_readers(void **state)
 }
 
 /* w is the sum of u and v, which others have read before it: w's gradient goes to both, one of which may take its
- * buffer. The other one is added to where it is, unless what is there is another's gradient too. */
+ * buffer. The other one is added to in place, unless its buffer is another's gradient too. */
 static void a_sum_of_two_that_others_read(void **state)
 {
     (void)state;
@@ -409,7 +409,7 @@ static void scales(void **state)
     ek__program_free(p);
 }
 
-/* The storages that ek__graph_keep() finds are what a program of the same layer leaves behind. */
+/* The storages that ek__graph_keep() finds are those alive at the end of a program of the same layer. */
 static void kept_of_layers(void **state)
 {
     (void)state;

@@ -1,5 +1,5 @@
-/* Predictions against published figures, in tables of tests/data/published that name their sources, and against the
- * limits of training files that others ship. */
+/* Tests predictions against published figures, in tables of tests/data/published that name their sources, and against
+ * the limits of published training files. */
 #include "input.h"
 #include "skip.h"
 
@@ -74,7 +74,7 @@ static void dry_runs_and_real_runs_are_within_five_percent(void **state)
 }
 
 /* The published rows want live bytes within 1 % in the mean and 2 % at the worst, and reserved ones within 2.5 %; these
- * are met with room, which is held too. */
+ * limits are met with a margin, which is tested too. */
 static void peaks_on_b200_are_predicted_allocated_and_reserved(void **state)
 {
     (void)state;
@@ -151,7 +151,7 @@ typedef struct judged {
     int n_read, n_refused, n_over;
 } judged;
 
-/* The files of a folder: refused for a key, or predicted and held against their own limit. */
+/* The files of a folder: refused for a key, or predicted and compared with their own limit. */
 static judged judge_folder(const char *folder)
 {
     char path[4352];
@@ -160,7 +160,7 @@ static judged judge_folder(const char *folder)
     assert_non_null(dir);
     for (struct dirent *entry = readdir(dir); entry; entry = readdir(dir)) {
         const char *dot = strrchr(entry->d_name, '.');
-        /* The dry run of the seed is of a plan that no device holds. */
+        /* The dry run of the seed has a plan that fits no device. */
         if (!dot || strcmp(dot, ".yaml") != 0 || strncmp(entry->d_name, "llama_175b", 10) == 0)
             continue;
         ek_job job;
@@ -189,7 +189,7 @@ static judged judge_folder(const char *folder)
     return of;
 }
 
-/* Does the job fit a limit of so many MB? */
+/* Does the job fit a limit in MB? */
 static bool fits(const ek_job *job, double limit_mb)
 {
     ek_job copy;
@@ -206,8 +206,8 @@ static bool fits(const ek_job *job, double limit_mb)
     return answer;
 }
 
-/* Own layouts of public models: the verdict on each file's limit is that of its fullest stage. What the allocator takes
- * is enough, whatever the file's limit; less than what is used at once is not. */
+/* Own layouts of public models: the verdict on each file's limit is that of its fullest stage. A limit equal to the
+ * allocator's memory is enough, whatever the file's limit; a limit below the used memory is not. */
 static void every_own_file_fits_what_it_takes_and_not_less_than_it_uses(void **state)
 {
     (void)state;

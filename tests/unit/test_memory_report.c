@@ -1,5 +1,5 @@
-/* What is written of a prediction: hand-made ones, whose figures are known, in every form; and what a layer keeps,
- * against the closed form of docs/models.md and by trying each offered pattern anew. */
+/* Tests the writers of a prediction: hand-made ones with known figures, in every form; and the saved activations of a
+ * layer, against the closed form of docs/models.md and by trying each offered pattern again. */
 #include "input.h"
 
 #include <jansson.h>
@@ -108,7 +108,7 @@ static void make_memory(ek_memory *memory, int n_stages, int64_t limit)
 
 typedef ek_status writer(const ek_memory_report *report, FILE *out, ek_error *err);
 
-/* What a writer writes; the caller frees it. */
+/* The output of a writer; the caller frees it. */
 static char *written(writer *write, const ek_memory_report *report)
 {
     char *text = NULL;
@@ -308,7 +308,7 @@ static void json_holds_every_figure(void **state)
     clear(&f);
 }
 
-/* With all that may be asked for: every figure has the kind that its description says, and nothing else is there. */
+/* With all optional parts: every figure has the kind of its description, and nothing else is there. */
 static void json_is_what_its_description_says(void **state)
 {
     (void)state;
@@ -453,7 +453,7 @@ static ek_memory_course course_of(int n_stages, ek_memory_moment *moment, int64_
     return course;
 }
 
-/* Everything that can be asked for, to the letter, in every form. All figures are made up. */
+/* All optional parts, to the letter, in every form. All figures are invented. */
 static void all_there_is_matches_golden(void **state)
 {
     (void)state;
@@ -678,7 +678,7 @@ static void pictures_match_golden(void **state)
     }
 }
 
-/* The limit stands where a bar as long as it would end. */
+/* The limit is drawn where a bar of its length would end. */
 static void a_bar_is_as_long_as_its_peak(void **state)
 {
     (void)state;
@@ -712,7 +712,7 @@ static void rules_that_are_changed_are_marked(void **state)
     free(text);
 }
 
-/* ---- what a layer keeps ---- */
+/* ---- saved activations of a layer ---- */
 
 /* A_none of docs/models.md for the job above. */
 static int64_t kept_by_formula(const ek_job *job)
@@ -767,7 +767,7 @@ static void kept_tensors_add_up_to_the_closed_form(void **state)
     ek_job_clear(&job);
 }
 
-/* Every pattern that is offered, given to the job as a user would, saves what was said. */
+/* Every offered pattern, set in the job as a user would, saves the reported memory. */
 static void offered_patterns_keep_their_promise(void **state)
 {
     (void)state;

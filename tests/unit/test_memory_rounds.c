@@ -1,5 +1,5 @@
-/* Placing that leaves out rounds against playing every allocation: the same peak, the same addresses of all that is
- * played and, when the step is over, the same address space. Linked with --wrap=ek__allocator_kind_of: allocators
+/* Tests placing that skips rounds against playing every allocation: the same peak, the same addresses of all played
+ * allocations and, at the end of the step, the same address space. Linked with --wrap=ek__allocator_kind_of: allocators
  * without a state are played in full. */
 #include "effort.h"
 #include "input.h"
@@ -22,7 +22,7 @@ const ek__allocator_kind *__wrap_ek__allocator_kind_of(ek_allocation allocation)
 static const ek__allocator_kind *real;
 static bool in_full;
 static ek__numbers left;    /* pieces of allocators that were destroyed, by address */
-static ek__numbers *placed; /* addresses of all that is taken; NULL: nobody wants to know */
+static ek__numbers *placed; /* addresses of all allocations; NULL: not needed */
 
 static int32_t take_watched(ek__allocator *a, int64_t bytes, bool persistent)
 {
@@ -113,7 +113,7 @@ typedef struct tally {
     long n_full, n_played, n_shorter;
 } tally;
 
-/* Rounds are left out of one place of a step: what is left is its beginning and its end, address by address. */
+/* Rounds are left out of one place of a step: its beginning and its end remain, address by address. */
 static void check_addresses(const ek__numbers *all, const ek__numbers *played)
 {
     size_t before = 0, behind = 0;
@@ -178,7 +178,7 @@ static ek_job long_pipeline(ek__random *random)
     return job;
 }
 
-/* Devices too small for all, so that segments are given back and blocks are of what is left. */
+/* Devices too small for all, so that segments are released and blocks come from the rest. */
 static void set_limits(ek__random *random, ek_job *job)
 {
     static const double unit_mb[] = {0.001, 0.1, 1, 20};
@@ -283,13 +283,13 @@ static void a_round_may_be_two_periods(void **state)
     ek_job_clear(&job);
 }
 
-/* Two micro-batches are there between all periods, and the allocator's state is the same after each: but what the one
- * had the other has. The first two blocks are the other way round, so that periods begin with a backward pass. */
+/* Two micro-batches are alive between all periods, and the allocator's state is the same after each, with their buffers
+ * swapped. The first two blocks are in the other order, so that periods begin with a backward pass. */
 static void change_places(int m)
 {
     ek_job job = plain_job(3, 1, 1, m);
     job.rules.allocation = EK_ALLOCATION_CACHING;
-    job.plan.full[1] = 1; /* nothing but a layer's input is there between blocks */
+    job.plan.full[1] = 1; /* only a layer's input is alive between blocks */
     stages s = stages_of(&job);
     ek_block *of = s.blocks + s.n_blocks;
     assert_int_equal(s.n_blocks, 2 * m);

@@ -1,5 +1,5 @@
-/* Memory of fully sharded data parallelism: closed forms of what each setting adds, and a published table of runs with
- * PyTorch's FSDP. */
+/* Tests the memory of fully sharded data parallelism: closed forms of the memory that each setting adds, and a
+ * published table of runs with PyTorch's FSDP. */
 #include "input.h"
 
 #include <math.h>
@@ -82,7 +82,7 @@ static void expect(const char *what, int64_t is, int64_t expected)
         fail_msg("%s: %lld bytes, expected %lld", what, (long long)is, (long long)expected);
 }
 
-/* In the loss no gradient is there yet: what ranks share are the weights and the two moments, 12 bytes an element. */
+/* In the loss there is no gradient yet: ranks share the weights and the two moments, 12 bytes an element. */
 static void shards_shrink_with_the_ranks(void **state)
 {
     (void)state;
@@ -129,8 +129,8 @@ static void every_buffer_has_its_size(void **state)
 }
 
 /* Short sequences and few words, so that the first layer's backward pass, the last to run, is the peak. Its gradients,
- * 2 bytes an element, all wait for its end: at least those besides the largest, the feed-forward's first, which alone
- * is there where each is reduced by itself. */
+ * 2 bytes an element, all wait for its end: at least those other than the largest, the feed-forward's first, which is
+ * the only one where each is reduced separately. */
 static void gradients_wait_for_their_layer(void **state)
 {
     (void)state;
@@ -179,7 +179,7 @@ static void levels_of_megatrons_own_take_their_part(void **state)
     expect("weights, with a layer gathered ahead", bytes[1] - bytes[2], 2 * all_elements * 7 / 8 - 2 * layer_elements);
 }
 
-/* DeepSpeed's buckets are as large as they are told, two bytes an element, also where the model has fewer. */
+/* DeepSpeed's buckets are as large as set, two bytes an element, also where the model has fewer. */
 static void buckets_of_zero_are_whole(void **state)
 {
     (void)state;
@@ -199,9 +199,9 @@ static void buckets_of_zero_are_whole(void **state)
     }
 }
 
-/* What is gathered in the loss besides the head that runs there, in elements: of the last ones, the head's among them,
- * as many as come again within the reuse distance, forward and backward, or forward, again and backward; then those
- * ahead. */
+/* Weights gathered in the loss in addition to the head that runs there, in elements: of the last ones, the head's among
+ * them, as many as come again within the reuse distance, forward and backward, or forward, again and backward; then
+ * those ahead. */
 static void zero_keeps_what_comes_again(void **state)
 {
     (void)state;
@@ -216,9 +216,9 @@ static void zero_keeps_what_comes_again(void **state)
         {true, 2.4e8, 0, 1e9, 0.8e8 - head},
         {false, 1.6e8, 1e7, 1e9, 0.9e8 - head},
         {false, 1.6e8, 1e7, 0.84e8, 0.84e8 - head}, /* as many as may live */
-        {false, 1.6e8, 1e7, 1e6, 0.8e8 - head},     /* what stays is not asked */
+        {false, 1.6e8, 1e7, 1e6, 0.8e8 - head},     /* resident weights are not counted */
         {false, 1e9, 5e7, 1e9, all - head},         /* no more than there are */
-        {false, 4e7, 1e6, 1e9, 1e6},                /* a part of the head alone */
+        {false, 4e7, 1e6, 1e9, 1e6},                /* only a part of the head */
     };
     for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
         ek_job job = read_arguments(TINY "--seq-length 4096 --global-batch-size 8 --data-parallel-size 8 --deepspeed "
@@ -237,10 +237,10 @@ static void zero_keeps_what_comes_again(void **state)
     }
 }
 
-/* ---- what is recomputed ---- */
+/* ---- recomputation ---- */
 
 /* Of a layer PyTorch's selective checkpointing by operators keeps the input, wq's, wv's and w1's outputs, the
- * attention's with a logarithm for each head and token, and without a compiler what the last product gives. */
+ * attention's with a logarithm for each head and token, and without a compiler the last product's output. */
 static void operators_are_kept_every_second(void **state)
 {
     (void)state;
@@ -275,7 +275,7 @@ static int number(const ek__csv *csv, const char *column, int otherwise)
     return *cell(csv, column) ? atoi(cell(csv, column)) : otherwise;
 }
 
-/* torchtitan's run of a row. Its table does not say how stages are cut, nor the micro-batches: the ends count as a
+/* torchtitan's run of a row. Its table has neither the split of stages nor the micro-batches: the ends count as a
  * layer, and there are as many micro-batches as stages, which are its defaults. The loss is compiled from 2025 on; over
  * tensor parallel ranks it works on four fp32 tensors (loss.py of PyTorch's tensor.parallel: its input, the gradient,
  * the exponentials and their sum). */
@@ -324,8 +324,8 @@ static ek_job run_of(const ek__csv *csv)
     return job;
 }
 
-/* On one stage within 10 % each. The stages of the largest model are told apart by nothing in the table, and its
- * figures differ by 12 % between two runs with the same tokens a rank: they are held to what is reached. */
+/* On one stage within 10 % each. The table does not give the stages of the largest model, and its figures differ by 12
+ * % between two runs with the same tokens a rank: their bound is the error reached. */
 static void published_runs_with_fsdp_are_predicted(void **state)
 {
     (void)state;

@@ -1,5 +1,5 @@
-/* What a Megatron job asks for around its first step, against what the stage is known to hold: bytes by phase on random
- * jobs, the parts that ranks of the distributed optimizer keep by hand, and reserved bytes above those in use. */
+/* Tests the allocations of a Megatron job around its first step against the known memory of the stage: bytes by phase
+ * on random jobs, the parts of ranks of the distributed optimizer by hand, and reserved bytes above those in use. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -80,7 +80,7 @@ static void phases_come_to_what_the_stage_holds(void **state)
             ek__persistent_bytes bytes;
             int64_t other;
             ek__start start = start_of(&job, s, (double)(seed % 4) / 3, &bytes, &other);
-            /* Parameters of many experts are tensors of their own here, one there. */
+            /* Parameters of many experts are separate tensors here, one there. */
             size_t n = 64 * start.n[EK__START_WEIGHTS] + 64;
             assert_int_equal(start.gives_weights, job.states.shard_optimizer);
             const int64_t copies = sum(&start, EK__START_COPIES), stored = bytes.weight - copies;
@@ -134,7 +134,7 @@ static void a_rank_has_its_part_of_the_buffer(void **state)
     ek_job_clear(&job);
 }
 
-/* The table is asked for once where its stage has the head too, and once more where the head is alone. */
+/* The table is allocated once where its stage also has the head, and again where the head is on another stage. */
 static void a_tied_head_needs_the_table_where_it_has_none(void **state)
 {
     (void)state;

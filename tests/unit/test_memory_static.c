@@ -1,5 +1,6 @@
-/* Static bytes against worked figures: a 175B Llama's layer as published dry runs imply it, Qwen2.5-7B on two stages
- * (18 bytes a parameter), and the closed form of Korthikanti et al., arXiv 2205.05198; and who shares a parameter. */
+/* Tests static bytes against worked figures: a 175B Llama's layer as published dry runs imply it, Qwen2.5-7B on two
+ * stages (18 bytes a parameter), and the closed form of Korthikanti et al., arXiv 2205.05198; and the ranks that share
+ * a parameter. */
 
 #include <setjmp.h>
 #include <stdarg.h>
@@ -62,7 +63,7 @@ static void a_layer_of_175b(void **state)
     job.rules.gather_after_cast = false;
     /* The table is whole: 16 bytes. */
     assert_int_equal(sum(of_kind(&job, EK__GRAPH_EMBEDDING)) >> 20, 3750);
-    /* A vocabulary whose share of 8 ranks divides by 128 makes the head's matrix one that is cut. */
+    /* A vocabulary with a share of 8 ranks divisible by 128 makes the head's matrix one that is cut. */
     assert_int_equal((INT64_C(160000) / 8) % 128, 32);
     job.model.vocab = 159744;
     ek__persistent_bytes head = of_kind(&job, EK__GRAPH_HEAD);
@@ -202,7 +203,7 @@ static void constants(void **state)
     ek_job_clear(&job);
 }
 
-/* Types of their own, and a head that shares the table where both are on one stage. */
+/* Different types, and a head that shares the table where both are on one stage. */
 static void types_and_tied_tables(void **state)
 {
     (void)state;
@@ -214,7 +215,7 @@ static void types_and_tied_tables(void **state)
     assert_int_equal(ek__state_bytes(&job, &gamma, 2), 4);
     assert_int_equal(ek__state_bytes(&job, &gamma, 8), 8);
     job.model.tied = true;
-    job.parallel.pipeline = 2; /* as in a V, whose first stage has both ends */
+    job.parallel.pipeline = 2; /* as in a V, with both ends on the first stage */
     ek_error err;
     ek__job_programs *programs;
     if (ek__job_programs_new(&job, &programs, &err))
@@ -229,7 +230,7 @@ static void types_and_tied_tables(void **state)
     ek_job_clear(&job);
 }
 
-/* The used peak of one stage of a job whose parameters are fp32 and whose table is in use twice, or not. */
+/* The used peak of one stage of a job with fp32 parameters and the table in use twice, or not. */
 static int64_t used_peak(bool tied, int accumulation)
 {
     ek_job job = plain_job(1, 1, 1, 1);
@@ -249,8 +250,8 @@ static int64_t used_peak(bool tied, int accumulation)
     return peak;
 }
 
-/* On one stage a tied head saves what the second matrix holds for the step; casting it and its gradient stay. On the
- * last stage of more it is a copy that follows the table: whole where the table is not shared out. */
+/* On one stage a tied head saves the second matrix's memory of the step; casting it and its gradient stay. On the last
+ * stage of more it is a copy that follows the table: whole where the table is not shared out. */
 static void a_tied_head_works_as_any(void **state)
 {
     (void)state;
@@ -268,8 +269,8 @@ static void a_tied_head_works_as_any(void **state)
     ek_job_clear(&job);
 }
 
-/* What every tensor rank holds whole is shared by all ranks in MindSpore, by the data ranks alone in Megatron; an
- * expert that tensor parallel does not cut is shared by all that hold it in both. */
+/* States of parameters that every tensor rank has whole are shared by all ranks in MindSpore, and only by the data
+ * ranks in Megatron; an expert that tensor parallelism does not cut is shared by all ranks that have it in both. */
 static void copies_on_tensor_ranks(void **state)
 {
     (void)state;
@@ -292,7 +293,7 @@ static void copies_on_tensor_ranks(void **state)
     ek_job_clear(&job);
 }
 
-/* A Megatron job with tensor parallelism whose matrices are TransformerEngine's. */
+/* A Megatron job with tensor parallelism and TransformerEngine's matrices. */
 static ek_job megatron(int p)
 {
     ek_job job = plain_job(p, 1, 3, 4);
@@ -342,7 +343,7 @@ static void one_stand_in_for_each_shape(void **state)
     ek_job_clear(&job);
 }
 
-/* Of what a stage holds besides: stand-ins, workspace, constants, and the gathered input on the last stage, 128 x 256.
+/* Further memory of a stage: placeholders, workspace, constants, and the gathered input on the last stage, 128 x 256.
  */
 static void buffers_that_stay_are_counted(void **state)
 {

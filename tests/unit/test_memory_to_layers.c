@@ -1,5 +1,5 @@
-/* A job's layers for the balancer against the prediction of the job itself: simulated with the job's own plan they have
- * to peak where the prediction does, and a layer file has to give them back. */
+/* Tests a job's layers for the balancer against the prediction of the job itself: simulated with the job's own plan
+ * they must have the predicted peaks, and a layer file must give them back. */
 #include "input.h"
 
 #include <math.h>
@@ -196,7 +196,7 @@ static void layers_peak_where_the_job_does(void **state)
         recompute(&m, cases[i].kind, cases[i].n);
         compare(cases[i].what, &m.job, &inner, &last);
         assert_true(fabs(inner) < 0.03);
-        /* The loss and a recomputed layer do not peak together, which constants cannot say. */
+        /* The loss and a recomputed layer do not peak together, which constants cannot express. */
         assert_true(last > -0.03 && last < 0.05);
     }
 }
@@ -245,7 +245,7 @@ static void kinds_that_save_are_modelled(void **state)
     assert_true(fabs(kept[EK_RECOMPUTE_NONE] - kept[EK_RECOMPUTE_BOTH] - select - comm) < 0.01);
     assert_true(fabs(kept[EK_RECOMPUTE_FULL] - 2 * 2048.0 * 4096 / mb) < 0.01);
     /* A job that selects nothing keeps its scores where there is no flash attention: 32 / 2 heads of S * S
-     * probabilities and at least what the softmax left. */
+     * probabilities and at least the softmax's output. */
     double flash = kept[EK_RECOMPUTE_NONE];
     ek_layers_clear(&layers);
     m.job.model.flash_attention = false;
@@ -268,7 +268,7 @@ static void kinds_that_save_are_modelled(void **state)
     ek_layers_clear(&layers);
 }
 
-/* Every other layer with experts, more often than there may be bodies: the sums stay what they are. */
+/* Every other layer with experts, more often than there may be bodies: the sums are unchanged. */
 static void alternating_kinds_become_their_mean(void **state)
 {
     (void)state;

@@ -1,6 +1,6 @@
-/* FLOPs and utilisation against published figures (Korthikanti et al., arXiv 2205.05198, table 5; Narayanan et al.,
- * arXiv 2104.04473; bubbles of MindSpore's tuning guide), against a recount from the operators of layers' graphs, and
- * what contradicts itself. */
+/* Tests FLOPs and utilisation against published figures (Korthikanti et al., arXiv 2205.05198, table 5; Narayanan et
+ * al., arXiv 2104.04473; bubbles of MindSpore's tuning guide), against a recount from the operators of layers' graphs,
+ * and contradictory inputs. */
 #include <math.h>
 #include <unistd.h>
 
@@ -413,7 +413,7 @@ static void make_random(planned_job *j, ek__random *r)
     randomise_plan(j, r);
 }
 
-/* All products of a graph, however they are called; what is recomputed of them. */
+/* All products of a graph, whatever their names, and the recomputed ones. */
 static void recount_graph(const ek_job *job, ek__graph_kind kind, ek__recompute what, double *once, double *again)
 {
     static ek__graph graph;
@@ -486,7 +486,7 @@ static void flops_without_scores_follow_from_the_parameters(void **state)
     }
 }
 
-/* Terms are found by where a product stands; the names of operators must agree. */
+/* Terms are identified by the place of a product; the names of operators must agree. */
 static void terms_agree_with_the_names_of_operators(void **state)
 {
     (void)state;

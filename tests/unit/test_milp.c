@@ -1,5 +1,5 @@
-/* The linear method against its own formula, evaluated pair by pair over every plan; and the exhaustive solver against
- * branch and bound, and as the judge of the linear method. */
+/* Tests the linear method against its own formula, evaluated pair by pair over every plan; and the exhaustive solver
+ * against branch and bound, and as the oracle of the linear method. */
 
 #include <setjmp.h>
 #include <stdarg.h>
@@ -69,7 +69,7 @@ static void random_instance(ek__random *r, int number, int n_body, instance *x)
     if (ek_order_new(ek_schedule_default(v, number % 8 == 7), &shape, &x->order, &err))
         fail_msg("%s", err.message);
     ek_balance_options_init(&x->options);
-    x->options.proof_limit = 0.05; /* the bounds have a test of their own */
+    x->options.proof_limit = 0.05; /* the bounds have a separate test */
     x->options.min_layers = ek__random_below(r, 2);
     x->options.memory_limit_mb = 60 + ek__random_below(r, 400);
     x->options.n_threads = 2;
@@ -126,7 +126,7 @@ static bool within_limit(const instance *x, const ek_chunk_cost *cost)
 
 static void walk_cell(walk *w, int cell, int left);
 
-/* Counts of kind k and on in a cell that holds n layers so far. */
+/* Counts of kind k and on in a cell with n layers so far. */
 static void walk_kind(walk *w, int cell, int k, int n, int left)
 {
     const ek_layer *body = &w->x->body[0];
@@ -362,7 +362,7 @@ static void exhaustive_agrees_with_branch_on_every_schedule(void **state)
     }
 }
 
-/* Balances, and says how many bytes went to standard output and error meanwhile. */
+/* Balances, and returns how many bytes went to standard output and error meanwhile. */
 static long written_by(const instance *x, const char *solver, ek_balance_result *result)
 {
     FILE *file = tmpfile();
@@ -393,7 +393,7 @@ static void open_published(case_model *model, instance *x)
     if (ek_order_new(ek_schedule_default(c->n_chunks, c->less_memory), &shape, &x->order, &err))
         fail_msg("%s", err.message);
     ek_balance_options_init(&x->options);
-    x->options.proof_limit = 0.05; /* the bounds have a test of their own */
+    x->options.proof_limit = 0.05; /* the bounds have a separate test */
     x->options.memory_limit_mb = c->limit_mb;
 }
 

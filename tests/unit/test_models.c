@@ -1,6 +1,7 @@
-/* Models that a caller fills in memory: random ones, sound and broken, through ek_layers_check(), the simulation and
- * the balancer. A sound one gives what a slow simulation gives, written here from docs/models.md alone, layer by layer
- * and block by block; a broken one is refused by all of them, with the member that is wrong. EK_MODELS says how many.
+/* Tests models that a caller fills in memory: random ones, sound and broken, through ek_layers_check(), the simulation
+ * and the balancer. A sound one gives the results of a slow simulation, written here only from docs/models.md, layer by
+ * layer and block by block; a broken one is refused by all of them, with the name of the wrong member. EK_MODELS is
+ * their number.
  */
 
 #include <setjmp.h>
@@ -33,7 +34,7 @@ typedef struct model {
 
 /* ---- random models ---- */
 
-/* Whole numbers mostly, and what lies at the ends of what is allowed. */
+/* Mostly whole numbers, and the ends of the permitted range. */
 static double random_number(ek__random *r, double most)
 {
     switch (ek__random_below(r, 12)) {
@@ -182,7 +183,8 @@ typedef struct slow {
     double step, peak_mb[3], largest_mb; /* the last: of all terms, which rounding goes by */
 } slow;
 
-/* Blocks run when what they wait for has ended: the list of the stage, and F, B and W of the positions beside. */
+/* Blocks run when their predecessors have ended: the list of the stage, and F, B and W of the neighbouring
+ * positions. */
 static slow slow_run(const ek_order *order, const ek_layers *layers, const ek_plan *plan)
 {
     const ek_schedule *schedule = ek_order_schedule(order);
@@ -262,7 +264,7 @@ static void random_plan(ek__random *r, const ek_layers *layers, ek_plan *plan)
     }
 }
 
-/* Is the timeline what the slow simulation gives? */
+/* Is the timeline that of the slow simulation? */
 static bool agrees(const ek_order *order, const ek_layers *layers, const ek_plan *plan, double *step)
 {
     ek_error err;
@@ -290,7 +292,7 @@ static void simulate_sound(ek__random *r, const model *x, const ek_order *order,
     const ek_shape *shape = ek_order_shape(order);
     assert_int_equal(ek_plan_init(&plan, shape->n_stages, shape->n_chunks, &err), EK_OK);
     random_plan(r, &x->layers, &plan);
-    /* Times of kinds that are not modelled may not go together; then it says so. */
+    /* Times of unmodelled kinds may contradict each other; then a message is required. */
     if (ek_plan_check(&plan, &x->layers, NULL) && ek_simulate(order, &plan, &x->layers, NULL, &t, &err)) {
         assert_non_null(strstr(err.message, "not modelled"));
         n->refused_kinds++;
@@ -363,7 +365,7 @@ static void balance_sound(ek__random *r, const model *x, const ek_order *order, 
 
 /* ---- broken models ---- */
 
-/* Puts a value out of its range; returns what the message has to name. */
+/* Puts a value out of its range; returns the name that the message must contain. */
 typedef const char *(*breakage)(ek__random *r, model *x);
 
 static double no_number(ek__random *r, double beyond)
@@ -621,7 +623,7 @@ static ek_order *plain_order(void)
     return order;
 }
 
-/* A sentence says which layer and which member. */
+/* A message names the layer and the member. */
 static void refusals_name_layer_and_member(void **state)
 {
     (void)state;
@@ -648,7 +650,7 @@ static void refusals_name_layer_and_member(void **state)
                         "at most 4096");
 }
 
-/* What random models found, by hand. */
+/* Errors that random models found, by hand. */
 static void expect_smallest_limit(const model *x, const char *solver, double smallest)
 {
     ek_error err;

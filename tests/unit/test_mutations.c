@@ -1,6 +1,6 @@
-/* The readers on random mutations of every file under tests/data: no crash, no leak, no undefined behaviour, an error
- * has a message, and what is accepted keeps the promises of its header. The same as the fuzz targets check, but short,
- * repeatable (EK_SEED, EK_MUTATIONS) and without clang. */
+/* Tests the readers on random mutations of every file under tests/data: no crash, no leak, no undefined behaviour, an
+ * error has a message, and accepted input satisfies the contract of its header. The same checks as in the fuzz targets,
+ * but short, repeatable (EK_SEED, EK_MUTATIONS) and without clang. */
 #include "input.h"
 
 #include <dirent.h>
@@ -106,7 +106,7 @@ static void try_layers(const ek__config_tree *doc, int counts[1])
     ek_layers_clear(&layers);
 }
 
-/* 0 layers: as the file says. */
+/* 0 layers: the file's number. */
 static void try_strategies(const ek__config_tree *doc, int n_layers, int counts[1])
 {
     ek_layer body;

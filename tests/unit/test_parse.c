@@ -1,4 +1,5 @@
-/* Readers of texts in memory: the same as the readers of files, of every example, and no byte beyond the text. */
+/* Tests readers of texts in memory: they give the same as the readers of files, for every example, and read no byte
+ * beyond the text. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -11,7 +12,7 @@
 
 #include "evenkeel/evenkeel.h"
 
-/* Just so many bytes, so that one too many is noticed. */
+/* Exactly this number of bytes, so that one too many is noticed. */
 typedef struct text {
     char path[4096], *bytes;
     size_t size;

@@ -1,5 +1,5 @@
-/* Pickles of plain data: each opcode by hand, random trees by a writer of our own that has nothing in common with the
- * reader, and damage all over a file that Python wrote. */
+/* Tests pickles of plain data: each opcode by hand, random trees by an independent writer, and damage all over a file
+ * that Python wrote. */
 #include "input.h"
 
 #include <math.h>
@@ -183,7 +183,7 @@ static void every_opcode_of_plain_data_is_read(void **state)
         {P("\x80\x04\x95\x08\x00\x00\x00\x00\x00\x00\x00]\x94(K\x07\x94h\x01"
            "e."),
          "[7,7]"},
-        /* A list in two places is one: what is added at one of them is at the other, too. */
+        /* A list in two places is one: an element added at one of them is at the other, too. */
         {P("\x80\x02]q\x00(]q\x01h\x01"
            "eh\x01K\x09"
            "a0."),

@@ -1,5 +1,5 @@
-/* Drawings of characters: golden files of small plans, and what holds of any drawing - columns add up to busy shares,
- * nothing is shown where it is not, colours change no character, no line is wider than the terminal. */
+/* Tests drawings of characters: golden files of small plans, and invariants of any drawing - columns add up to busy
+ * shares, idle time is not drawn as work, colours change no character, no line is wider than the terminal. */
 #include "report_fixture.h"
 
 #include <ctype.h>
@@ -12,7 +12,7 @@
 
 enum { LEFT = 7, MOST_STAGES = 4, MOST_BLOCKS = 250 };
 
-/* ---- what is drawn ---- */
+/* ---- drawings ---- */
 
 static char *strip_of(const ek_plot *plot, const ek__strip *strip)
 {
@@ -202,7 +202,7 @@ static void what_follows_the_last_block_is_drawn_as_such(void **state)
     ek_uniform_run_clear(&run);
 }
 
-/* Of very many blocks a row shows shares, and it is said; what no column shows needs no explanation. */
+/* With very many blocks a row shows shares, with a note; characters in no column need no legend. */
 static void what_a_column_cannot_show_is_said(void **state)
 {
     static const struct {
@@ -252,7 +252,7 @@ static void numbers_out_of_range_count_as_the_nearest(void **state)
     ek_uniform_run_clear(&run);
 }
 
-/* ---- what holds of any drawing ---- */
+/* ---- invariants of any drawing ---- */
 
 static uint64_t next_random(uint64_t *seed)
 {
@@ -302,7 +302,7 @@ static double overlap(double a, double b, double from, double to)
     return fmax(0, fmin(b, to) - fmax(a, from));
 }
 
-/* Share of a column in which a stage does what a character stands for. */
+/* Share of a column in which a stage does the work of a character. */
 static double share_of(const ek_timeline *t, int stage, char what, double from, double to)
 {
     double sum = 0;
@@ -580,9 +580,8 @@ static void a_report_has_a_drawing_where_it_is_wanted(void **state)
         assert_int_equal(fclose(out), 0);
     }
     assert_null(strstr(text[0], "what each stage does"));
-    assert_non_null(strstr(text[1], text[2])); /* the drawing alone is what the text has */
-    assert_non_null(strstr(text[2], "\n"
-                                    "1f1b: work of each stage in a step of "));
+    assert_non_null(strstr(text[1], text[2])); /* the drawing itself equals the one in the text */
+    assert_non_null(strstr(text[2], "\n1f1b: work of each stage in a step of "));
     assert_true(strlen(text[1]) == strlen(text[0]) + strlen(text[2]));
     for (int i = 0; i < 3; i++)
         free(text[i]);

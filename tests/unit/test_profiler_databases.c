@@ -1,6 +1,6 @@
-/* Databases of profilers: a profile that is exported as text and as databases gives the same figures by both, with
- * every analysis; what is damaged, locked, empty or of another kind is told with file and what to do, and nothing of
- * the other files is lost. The profiles are made_traces.h's, whose truth is known, and those of ../shared; the
+/* Tests databases of profilers: a profile that is exported as text and as databases gives the same figures from both,
+ * with every analysis; damaged, locked, empty and foreign files are reported with their name and a remedy, and nothing
+ * of the other files is lost. The profiles are made_traces.h's, with a known truth, and those of ../shared; the
  * databases are database_writer.h's. */
 #include "input.h"
 
@@ -82,7 +82,7 @@ static json_t *answer_of(const char *path)
 
 /* ---- comparing ---- */
 
-/* What the two exports differ in: files and bytes, how many events the trace has and of which kinds (the text has
+/* Differences of the two exports: files and bytes, how many events the trace has and of which kinds (the text has
  * counters of the device), and a table that only the text has. */
 static const char *leave = ""; /* one more */
 
@@ -311,7 +311,7 @@ static void of_each_kind_of_file_the_text_is_read(void **state)
     assert_int_equal(system(command), 0);
     read_all(in_folder("both"), &run);
     for (int i = 0; i < run.rank[0].n_sources;
-         i++) /* but for the rank, which the text has in a file that is not there */
+         i++) /* except for the rank, which the text has in a file that is missing here */
         assert_true(!strstr(run.rank[0].source[i].path, ".db") || !strncmp(run.rank[0].source[i].type, "profiler_", 9));
     ek_trace_run_clear(&run);
     *strrchr(from, '/') = '\0';
@@ -381,7 +381,7 @@ static void steps_come_of_their_table_where_operators_have_none(void **state)
 
 /* ---- rows by hand ---- */
 
-/* What a database says as a file of a type. */
+/* The content of a database as a file of a type. */
 static const char *text_of(const char *path, ek__file_type type)
 {
     static char text[1 << 16];
@@ -445,7 +445,7 @@ static void rows_by_hand_give_these_texts(void **state)
     has_once(text, "\"MatMul\",\"MatMul\",\"AI_CORE\",3.000,1.000,0.000,2,");
     has_once(text, ",4\n"); /* launched first in step 4, and again in step 5 */
     has_once(text, "\"MatMul\",\"MatMul\",\"AI_CORE\",4.003,0.997,0.003,2,");
-    has_once(text, ",5\n"); /* no launch tells */
+    has_once(text, ",5\n"); /* no launch determines it */
     text = text_of(path, EK__FILE_memory_record);
     has_once(text, "APP,0.005,,3,\n");
     has_once(text, "APP,1.000,,1,\n");
@@ -460,7 +460,7 @@ static void rows_by_hand_give_these_texts(void **state)
     has_once(text, "\"p2p\": {\"hcom_receive__1_0@7\": {\"Communication Time Info\": {\"Elapse Time(ms)\": 1.5}");
 }
 
-/* ---- what is wrong ---- */
+/* ---- errors ---- */
 
 static void write_bytes(const char *path, const char *bytes, size_t size)
 {
@@ -470,7 +470,7 @@ static void write_bytes(const char *path, const char *bytes, size_t size)
     fclose(file);
 }
 
-/* A file of a folder with a good rank beside it is told with `what`, and the good rank is there. */
+/* A file of a folder with a good rank beside it is reported with `what`, and the good rank is there. */
 static void is_told_beside_a_good_rank(const char *bad, const char *what)
 {
     ek_trace_run run;
@@ -549,7 +549,7 @@ static void a_locked_database_is_told(void **state)
     assert_true(run.rank[0].has_device_events);
     ek_trace_run_clear(&run);
     assert_int_equal(sqlite3_exec(writer, "ROLLBACK", NULL, NULL, NULL), SQLITE_OK);
-    /* With a write-ahead log a writer is in nobody's way, and what it has committed counts. */
+    /* With a write-ahead log a writer does not block readers, and its committed data counts. */
     assert_int_equal(sqlite3_exec(writer, "PRAGMA journal_mode = WAL; DELETE FROM OVERLAP_ANALYSIS", NULL, NULL, NULL),
                      SQLITE_OK);
     read_all(path, &run);
@@ -559,7 +559,7 @@ static void a_locked_database_is_told(void **state)
     sqlite3_close(writer);
 }
 
-/* The log of a writer is not there any more, and the folder cannot be written: the file is read as it stands. */
+/* The log of a writer is missing, and the folder cannot be written: the file is read as it is. */
 static void a_database_in_a_folder_that_cannot_be_written_is_read(void **state)
 {
     (void)state;
@@ -574,7 +574,7 @@ static void a_database_in_a_folder_that_cannot_be_written_is_read(void **state)
     chmod(in_folder("home/ASCEND_PROFILER_OUTPUT"), 0700);
 }
 
-/* Read it whatever it is; what is wrong must be told with the file, and what is read hangs together. */
+/* Read any file; errors must be reported with the file's name, and the data must be consistent. */
 static bool read_whatever(const char *path)
 {
     ek_trace_run run;
@@ -710,7 +710,7 @@ static void tables_and_columns_may_be_missing(void **state)
 
 /* ---- a page's timeline ---- */
 
-/* Every event's text is that of the event, wherever it stands. */
+/* Every event's text is that of the event, wherever it is. */
 static void an_index_of_a_database_knows_the_arguments_of_events(void **state)
 {
     (void)state;
@@ -743,7 +743,7 @@ static void an_index_of_a_database_knows_the_arguments_of_events(void **state)
     assert_int_equal(ek__index_whole_trace(index, 0, &text, &size, &err), EK_OK);
     assert_memory_equal(text, "[{\"ph\": ", 8);
     free(text);
-    /* A database that has changed is not asked. */
+    /* A database that has changed is not queried. */
     change_database(database_of(path, 0), "DELETE FROM TASK");
     assert_int_equal(ek__index_whole_trace(index, 0, &text, &size, &err), EK_ERR_SYSTEM);
     ek_trace_index_close(index);
@@ -863,7 +863,7 @@ static void traces_of_others_give_the_same_figures_by_nsight(void **state)
     }
 }
 
-/* A file of a whole node: the first device is read with the calls of its process, and that is told. */
+/* A file of a whole node: the first device is read with the calls of its process, with a note. */
 static void of_several_devices_one_is_read(void **state)
 {
     (void)state;

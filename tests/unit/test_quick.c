@@ -1,4 +1,4 @@
-/* Quick tuning against trying every plan: its own objective, and its own reason when nothing fits. */
+/* Tests quick tuning against an enumeration of all plans: its own objective, and its own reason when nothing fits. */
 #include <math.h>
 
 #include "assert_close.h"
@@ -161,7 +161,7 @@ static void compare(const every *e, const ek_quick *quick)
     }
 }
 
-/* How often what was worth finding occurred. */
+/* Counts of the interesting cases. */
 typedef struct tally {
     int feasible, infeasible, moved;
 } tally;
@@ -217,7 +217,7 @@ static void of_equal_differences_the_shorter_longest_stage_wins(void **unused)
     assert_true(seen.feasible > effort(500, 60));
 }
 
-/* ---- more stages, by a table of what fits ---- */
+/* ---- more stages, by a table of fitting counts ---- */
 
 enum { MOST = 20 };
 
@@ -333,7 +333,7 @@ static void the_rule_s_formula_by_hand(void **unused)
     assert_close_to(quick.step[EK_QUICK_MOVED].longest, 12, 1e-12);
     assert_true(quick.rule_is_exact);
     ek_quick_clear(&quick);
-    /* Stage 0 holds 20 + 30 + 3 x 100 + 4 x (50, or 10 recomputed) a layer: 950 MB, and 160 MB less for each layer. */
+    /* Stage 0 needs 20 + 30 + 3 x 100 + 4 x (50, or 10 recomputed) a layer: 950 MB, and 160 MB less for each layer. */
     assert_int_equal(ek_quick_tune(&model, order, NULL, 800, 1, &quick, NULL), EK_OK);
     assert_close_to(quick.step[EK_QUICK_EVEN].peak_mb[0], 950, 1e-9);
     assert_true(quick.step[EK_QUICK_EVEN].over[0] && !quick.step[EK_QUICK_EVEN].fits);

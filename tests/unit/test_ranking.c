@@ -1,5 +1,5 @@
-/* Rankings and sweeps against separate calls of the balancer: a small model that is solved long before the clock ends
- * it, so every answer is that of ek_balance_arranged() to the last bit. */
+/* Tests rankings and sweeps against separate calls of the balancer: a small model that is solved long before the clock
+ * ends it, so every answer is that of ek_balance_arranged() to the last bit. */
 #include "report_fixture.h"
 
 #include <math.h>
@@ -33,7 +33,7 @@ static ek_ranking_input every_schedule(const fixture *f, double limit_mb)
                               .options = options_at(limit_mb)};
 }
 
-/* One call of its own; the step, or INFINITY with *needed the smallest limit. */
+/* A separate call; the step, or INFINITY with *needed the smallest limit. */
 static double alone(const ek_layers *layers, const ek_schedule *schedule, ek_shape shape, double limit_mb,
                     double *peak_mb, double *needed_mb)
 {
@@ -94,7 +94,7 @@ static void every_row_is_a_call_of_its_own_and_the_best_is_the_best_of_them(void
     assert_true(isfinite(best));
     assert_true(choice.result.step_time == best);
     assert_ptr_equal(choice.schedule, ek_order_schedule(choice.order));
-    /* 2 stages of 8 chunks are more than 8 layers; pieces have a schedule of their own. */
+    /* 2 stages of 8 chunks are more than 8 layers; pieces have their own schedule. */
     const ek_skipped *few = skipped(&choice.ranking, "-i 8"), *pieces = skipped(&choice.ranking, "sequence");
     assert_non_null(few);
     assert_string_equal(few->reason, "8 layers are too few for 2 stages of 8 chunks with 1 each");
@@ -188,7 +188,7 @@ static void an_interrupt_skips_the_candidates_that_follow(void **state)
     ek_choice_clear(&choice);
 }
 
-/* Lists for two chunks alone. */
+/* Lists only for two chunks. */
 static ek_status fill_two_chunks(const void *user, const ek_shape *shape, ek_balance_options *options, void **own,
                                  ek_error *err)
 {
@@ -351,7 +351,7 @@ static void limits_are_swept_one_below_the_other(void **state)
     assert_null(sweep.row);
 }
 
-/* The larger limit has transfers besides, and so a higher bound. */
+/* The larger limit also has transfers, and so a higher bound. */
 static ek_status fill_transfers(const void *user, const ek_shape *shape, ek_balance_options *options, void **own,
                                 ek_error *err)
 {

@@ -1,6 +1,6 @@
-/* Sets of operators to recompute: the front against every subset of random choices, worked out by the forward walks of
- * graph and price; figures against jobs that have the patterns, read from a file too, and against the step; what is
- * offered against every chain. */
+/* Tests sets of operators to recompute: the front against every subset of random choices, computed by the forward walks
+ * of graph and price; figures against jobs that have the patterns, read from a file too, and against the step; the
+ * offered sets against every chain. */
 #include "effort.h"
 #include "paste.h"
 
@@ -112,7 +112,7 @@ static const ek__found_set *find_set(const ek__found_set *list, int n, const ek_
     return NULL;
 }
 
-/* Some choices that stand together, since those interact, and some of anywhere. */
+/* Some neighbouring choices, since those interact, and some of anywhere. */
 static void keep_few(ek__set_problem *p, ek__random *random)
 {
     int near = ek__random_below(random, p->n_choices), n = 0;
@@ -159,7 +159,7 @@ static void compare_with_subsets(const ek_job *job, const ek_device *device, ek_
         if (!find_set(found.at, (int)found.n, &front[i], full_ms))
             fail_msg("%s: the sweep lacks a set that keeps %.0f and takes %.9g ms", job->path, front[i].kept,
                      front[i].ms);
-    for (size_t i = 0; i < found.n; i++) { /* each is what its choices give */
+    for (size_t i = 0; i < found.n; i++) { /* each is the result of its choices */
         ek__found_set again;
         measure_subset(&p, named, (unsigned)found.at[i].chosen.word[0], &again);
         assert_true(again.kept == found.at[i].kept);
@@ -256,7 +256,7 @@ static ek_job using(const ek_job *job, const ek_recompute_set *small, const ek_r
     return out;
 }
 
-/* What programs of a kind of layer keep. */
+/* Saved activations of programs of a kind of layer. */
 static void check_kept(const ek_job *job, ek_recompute kind, const ek_recompute_set_list *list,
                        const ek_recompute_set *set)
 {
@@ -408,7 +408,7 @@ static const ek_pattern *pattern_like(const ek_job *job, const ek_pattern *like)
     return NULL;
 }
 
-/* The job whose file has every layer recomputed whole among them: recompute: True gives way to lists. */
+/* The job with every layer recomputed whole in its file is among them: lists replace recompute: True. */
 static void a_file_with_two_sets_reads_as_the_job(void **state)
 {
     (void)state;
@@ -481,7 +481,7 @@ static void other_frameworks_are_told_too(void **state)
     }
 }
 
-/* ---- the hull, what is offered ---- */
+/* ---- the hull, the offered sets ---- */
 
 static const ek_recompute_set *point(const ek_recompute_set_list *list, int i)
 {

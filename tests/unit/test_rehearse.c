@@ -1,5 +1,4 @@
-/* Rehearsals against ek_simulate(), and their waits against all interleavings of tiny ones, gone through by brute
- * force. */
+/* Tests rehearsals against ek_simulate(), and their waits against all interleavings of tiny ones by brute force. */
 #include "input.h"
 
 #include <limits.h>
@@ -107,7 +106,7 @@ static void check_equations(const ek_schedule *schedule, int p, double travel)
     for (size_t k = 0; k < r.n_blocks; k++)
         if (r.block[k].receives != EK_NO_BLOCK)
             receiver[r.block[k].receives] = k;
-    for (size_t k = 0; k < r.n_blocks; k++) /* what deadlocks stays not known */
+    for (size_t k = 0; k < r.n_blocks; k++) /* deadlocked blocks stay unknown */
         gone[k] = ready[k] = NAN;
     for (bool changed = true; changed;) {
         changed = false;
@@ -201,7 +200,7 @@ static bool is_at(const explorer *x, const place *p, int s, int action, ptrdiff_
     return (action == 0 ? b->receives : b->sends) == message;
 }
 
-/* Do what a stage could do now. @return false: nothing */
+/* Do a possible action of a stage. @return false: none is possible */
 static bool step_of(const explorer *x, place *p, int s)
 {
     if (at_end(x, p, s))
@@ -252,7 +251,7 @@ static void explore(explorer *x, const place *from)
     }
     if (any)
         return;
-    if (x->completes || x->deadlocks) /* it does not matter who is first */
+    if (x->completes || x->deadlocks) /* it does not matter which is first */
         assert_memory_equal(&x->end, from, sizeof *from);
     x->end = *from;
     x->completes = x->completes || all_ended;
@@ -360,7 +359,7 @@ static void old_waits_prove_nothing_where_the_order_completes(void **state)
                         continue;
                     }
                     idle++;
-                    /* Now and then a stage says what it waits for, and nobody hears when it goes on. */
+                    /* Sometimes a stage reports its wait, and its continuation is not reported. */
                     if (at_end(&x, &p, stage) || ek__random_below(&random, 3) > 0)
                         continue;
                     size_t k = r.first[stage] + (size_t)p.at[stage] / 3;
@@ -530,7 +529,7 @@ static void another_message_is_found(void **state)
 
 /* ---- measured ---- */
 
-/* Records as a rehearsal would leave whose messages all take `travel`: the prediction must be what was measured. */
+/* Records of a rehearsal with all messages taking `travel`: the prediction must equal the measured step. */
 static void check_compared(double travel)
 {
     ek_rehearsal r = made(ek_schedule_find("1f1b"), 4, 1, 8, 4);
@@ -630,8 +629,8 @@ static void links_come_out_as_they_were(void **state)
     assert_int_equal(ek_rehearse_links(time, 0, &found, &err), EK_ERR_INPUT);
 }
 
-/* Two machines of four ranks: what was timed within one and across both gives two tiers. A line cannot have the corner
- * where the slower of two tiers changes, so that middle sizes are met less well. */
+/* Two machines of four ranks: times within one and across both give two tiers. A line cannot have the corner where the
+ * slower of two tiers changes, so that middle sizes are predicted less well. */
 static void two_machines_give_two_tiers(void **state)
 {
     (void)state;

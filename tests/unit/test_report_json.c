@@ -1,4 +1,4 @@
-/* The JSON contract: every figure equals the struct's, nothing but null where there is no number. */
+/* Tests the JSON contract: every figure equals the struct's, and is null where there is no number. */
 #include "described.h"
 #include "evenkeel/balance.h"
 #include "figures/balance_figures.h"

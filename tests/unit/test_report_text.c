@@ -1,4 +1,4 @@
-/* Text and YAML: golden files, the original's block to the letter, verdicts in words, names of any bytes. */
+/* Tests text and YAML: golden files, the original's block to the letter, verdicts in words, names of any bytes. */
 #include "report_fixture.h"
 
 #include <math.h>

@@ -1,5 +1,5 @@
-/* The files of a run told apart and read: folders made by the tests, and the readers called one by one as the oracle of
- * what all of them give together. */
+/* Tests identifying and reading the files of a run: folders made by the tests, and the readers called one by one as the
+ * oracle of their combined result. */
 #include "input.h"
 
 #include <dirent.h>
@@ -55,7 +55,7 @@ char *__wrap_strdup(const char *text)
     return fails() ? NULL : __real_strdup(text);
 }
 
-/* With 64 bits of file offsets this is what scandir is called. */
+/* The name of scandir with file offsets of 64 bits. */
 int __wrap_scandir64(const char *path, struct dirent ***out, choose_entry *choose, compare_entries *compare)
 {
     return fails() ? -1 : __real_scandir64(path, out, choose, compare);
@@ -166,7 +166,7 @@ static void a_file_is_what_it_holds_whatever_its_name(void **state)
     assert_int_equal(ek_run_kind_of(at("none")), EK_RUN_UNKNOWN);
 }
 
-/* A launcher prints its settings first; steps come behind the first block. */
+/* A launcher prints its settings first; steps come after the first block. */
 static void steps_late_in_a_log_count_more_than_the_settings_before(void **state)
 {
     (void)state;
@@ -387,7 +387,7 @@ static ek_status read_these(const ek_run_files *files, said *heard, ek_error *er
     return ek_run_read(&how, &evidence, err);
 }
 
-/* What was found is said, a line a file, as what it is taken as. */
+/* Files found are reported, one line each, with their kind. */
 static void files_that_are_taken_are_told(void **state)
 {
     (void)state;
@@ -418,7 +418,7 @@ static void files_that_are_taken_are_told(void **state)
     assert_string_equal(heard.text, expected);
     ek_run_evidence_clear(&evidence);
 
-    /* Each allocation of reading them fails once: all is there, or that is said. */
+    /* Each allocation of reading them fails once: the result is complete, or the error is reported. */
     int n_told = 0;
     const ek_listener notes = {say_warning, &heard};
     const ek_run_reading how = {.files = &files, .notes = &notes, .n_threads = 1};
@@ -510,7 +510,7 @@ static void amounts_have_units(void **state)
     assert_true(isnan(ek_memory_amount_mb("inf")));
 }
 
-/* What follows in an overlong line may look like a line of its own. */
+/* The rest of an overlong line may look like a separate line. */
 static void overlong_lines_are_lines_of_their_own(void **state)
 {
     (void)state;

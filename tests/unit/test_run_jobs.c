@@ -1,5 +1,6 @@
-/* A run said twice, as a row of a table of measured runs and as a file of its framework: both must be the same job, in
- * every field that time or memory depends on, and have the same step on a shipped device, bit for bit. */
+/* Tests runs that are given twice, as a row of a table of measured runs and as a file of its framework: both must be
+ * the same job, in every field that time or memory depends on, and have the same step on a shipped device, bit for
+ * bit. */
 #include "input.h"
 
 #include <math.h>

@@ -1,6 +1,6 @@
-/* Tables of measured runs: what every column does to the job, what each framework's rules add, every error with its
- * place, shapes of public models against their published parameters, and the published tables, whose parameters and
- * devices must be those of the jobs that are made of them. */
+/* Tests tables of measured runs: the effect of every column on the job, the additions of each framework's rules, every
+ * error with its place, shapes of public models against their published parameters, and the published tables: their
+ * parameters and devices must be those of the jobs made from them. */
 #include "input.h"
 #include "skip.h"
 
@@ -21,7 +21,7 @@ static ek_measured_runs parse_table(const char *text)
     return runs;
 }
 
-/* A row of a model of four layers on 8 devices of a framework, `more` columns and their cells besides. */
+/* A row of a model of four layers on 8 devices of a framework, plus `more` columns and their cells. */
 static ek_measured_runs parse_row(const char *framework, const char *columns, const char *cells)
 {
     char text[2048];
@@ -208,7 +208,7 @@ static void job_files_are_read_beside_the_table(void **state)
 
 /* ---- frameworks ---- */
 
-/* Bytes of states and what overlaps, as the frameworks' own scripts and papers say (docs/measured-runs.md). */
+/* Bytes of states and overlapping work, from the frameworks' own scripts and papers (docs/measured-runs.md). */
 static void frameworks_have_rules(void **state)
 {
     (void)state;
@@ -461,7 +461,7 @@ static void hardware_is_found_by_words(void **state)
     assert_true(ek_device_of_run(&run, &device));
     assert_float_equal(device.tier[device.n_tiers - 1].gbs, 12.5, 0);
     assert_float_equal(device.tier[device.n_tiers - 1].devices_per_card, 2, 0);
-    /* What was fitted to the usual network does not go with it, the node's links stay. */
+    /* Fitted values of the usual network are not used with it, the node's links stay. */
     const ek_device *usual = ek_device_find("A100-80");
     for (int c = 0; c < EK_N_COLLECTIVES; c++)
         assert_float_equal(device.tier[1].share[c], 0.75, 0);

@@ -1,5 +1,5 @@
-/* Files that appear whole or not at all: what is on the disk when, what a failure leaves, what a signal handler
- * removes. tests/cli/outputs.sh tries the same through the commands. */
+/* Tests files that appear whole or not at all: the state of the disk at each point, after a failure, and after a signal
+ * handler. tests/cli/outputs.sh tries the same through the commands. */
 #include "input.h"
 #include "skip.h"
 
@@ -187,7 +187,7 @@ static void a_file_has_the_mode_that_was_asked_for(void **state)
     if (root)
         assert_int_equal(chown(target, 12345, 23456), 0);
     assert_int_equal(ek_save_finish(begin(path, &(ek_save_options){.executable = true}), NULL), EK_OK);
-    assert_int_equal(mode_of(path), 0750); /* of what is there, for who may read it */
+    assert_int_equal(mode_of(path), 0750); /* of the existing file, for its permitted readers */
     const ek_save_options like = {.mode = 0666, .like = target, .keep_owner = true};
     assert_int_equal(ek_save_finish(begin(path, &like), NULL), EK_OK);
     assert_int_equal(mode_of(path), 0604);

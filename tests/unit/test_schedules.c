@@ -1,6 +1,6 @@
-/* Every schedule and placement against an independent slow simulation: a longest path over "block X waits for block Y"
- * that looks positions up by searching for them, with the backward split, transfers by edge and micro-batches of
- * different length; memory by replaying the blocks; published closed forms; and orders that must be refused. */
+/* Tests every schedule and placement against an independent slow simulation: a longest path over "block X waits for
+ * block Y" that looks positions up by searching for them, with the backward split, transfers by edge and micro-batches
+ * of different length; memory by replaying the blocks; published closed forms; and orders that must be refused. */
 
 #include <setjmp.h>
 #include <stdarg.h>
@@ -157,7 +157,7 @@ static double slow_end(slow *s, int kind, int chunk, int stage, int micro)
     return s->end[at] = start + duration_of(s, kind, chunk, stage, micro);
 }
 
-/* Also sees to it that every block is there, once. */
+/* Also checks that every block is there, once. */
 static double slow_step(slow *s)
 {
     const ek_shape *shape = &s->order->shape;
@@ -328,7 +328,7 @@ static void memory_follows_from_replaying_the_blocks(void **state)
                         sum += live[k * n_held + i] * cost[cells[i]].activation_mb;
                     most = fmax(most, sum);
                 }
-                assert_close_to(fixed + most, peak, 1e-4); /* the live vectors say the same */
+                assert_close_to(fixed + most, peak, 1e-4); /* the live vectors agree */
             }
             assert_close_to(t.bubble.real, (p * t.step_time - busy) / busy, 1e-9); /* nothing is recomputed */
             assert_close_to(t.weight_share, share, 0);
@@ -356,7 +356,7 @@ static double equal_chunks(ek_order *order, double forward, double backward, dou
     return step;
 }
 
-/* Most micro-batches a stage holds, of all its chunks together. */
+/* Maximum number of live micro-batches of a stage, of all its chunks together. */
 static double most_alive(const ek_order *order, int stage)
 {
     const double *live;
@@ -524,7 +524,7 @@ static void factors_must_be_positive(void **state)
     ek_order_free(order);
 }
 
-/* --- what schedules say of themselves --- */
+/* --- properties of schedules --- */
 
 /* The share that equal stages idle: (p-1)/(vm + p-1) where that is said, not less where it is "about" that, and
  * something else for some shape where there is said to be no closed form. */
@@ -625,7 +625,7 @@ static void every_schedule_has_a_row_in_the_table_of_frameworks(void **state)
     }
 }
 
-/* docs/convert.md tells people what each framework runs a schedule as. */
+/* docs/convert.md describes how each framework runs a schedule. */
 static void every_schedule_is_in_the_document_on_frameworks(void **state)
 {
     (void)state;
@@ -646,7 +646,8 @@ static void every_schedule_is_in_the_document_on_frameworks(void **state)
     }
 }
 
-/* Each word of a setting is read as the schedule that it is written for; only the number of chunks tells others apart.
+/* Each word of a setting is read as the schedule that it is written for; only the number of chunks distinguishes
+ * others.
  */
 static void words_of_settings_name_one_schedule(void **state)
 {

@@ -1,5 +1,5 @@
-/* The JSON Schemas: every kind of JSON has one, and the files in data/schemas are what the descriptions of the figures
- * say. That documents follow them is in tests/schemas. EK_WRITE_DOCS=1 writes the files. */
+/* Tests the JSON Schemas: every kind of JSON has one, and the files in data/schemas agree with the descriptions of the
+ * figures. tests/schemas checks documents against them. EK_WRITE_DOCS=1 writes the files. */
 #include "input.h"
 
 #include <string.h>

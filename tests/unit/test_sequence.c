@@ -1,5 +1,5 @@
-/* The sequence pipeline: the training file's shapes, the model of a piece against figures worked out by hand, and the
- * order of the pieces, replayed here by the words of the specification. What is refused of a training file stands in
+/* Tests the sequence pipeline: the training file's shapes, the model of a piece against figures computed by hand, and
+ * the order of the pieces, replayed here after the specification. Refused training files are in
  * tests/data/bad/train. */
 #include "input.h"
 #include "skip.h"

@@ -1,5 +1,5 @@
-/* The server over a small generated trace, asked by raw sockets. Oracle of the answers: the calls of index/index.h with
- * the same values. */
+/* Tests the server over a small generated trace, with requests through raw sockets. Oracle of the answers: the calls of
+ * index/index.h with the same values. */
 #include "failing_heap.h"
 #include "input.h"
 
@@ -167,7 +167,7 @@ static answer send_raw(const served *s, const char *text, size_t size)
     return a;
 }
 
-/* A good request but for what is given; `path` without the token's part. */
+/* A valid request except for the given parts; `path` without the token's part. */
 static answer ask_as(const served *s, const char *method, const char *token, const char *path, const char *host,
                      const char *headers)
 {
@@ -220,7 +220,7 @@ static void assert_name(const served *s, uint32_t name, const json_t *text)
     assert_memory_equal(json_string_value(text), own, size);
 }
 
-/* ---- what is answered ---- */
+/* ---- answers ---- */
 
 static void page_and_documents_are_there(void **state)
 {
@@ -671,7 +671,7 @@ static void a_second_run_has_its_own_answers(void **state)
     assert_int_equal(rmdir(s.folder), 0);
 }
 
-/* ---- what is refused ---- */
+/* ---- refusals ---- */
 
 static void other_methods_are_refused(void **state)
 {
@@ -823,7 +823,7 @@ static void answers_are_bounded(void **state)
     assert_status(a, 200, path);
 }
 
-/* ---- what is no request ---- */
+/* ---- invalid requests ---- */
 
 static void damaged_requests_are_survived(void **state)
 {
@@ -856,7 +856,7 @@ static void damaged_requests_are_survived(void **state)
         assert_true(a.status == 0 || (a.status >= 400 && a.status < 500));
         free(a.text);
     }
-    /* Bytes of no meaning, alone and behind a good request. */
+    /* Random bytes, by themselves and after a valid request. */
     uint64_t random = 88172645463325252u;
     for (int i = 0; i < 200; i++) {
         size_t n = i % 2 ? (size_t)snprintf(text, sizeof text, "%s", good) : 0, more = 1 + (size_t)(i * 13 % 700);
@@ -940,7 +940,7 @@ static void damage_file(const char *path, int n)
     close(fd);
 }
 
-/* Bits that change and a file that is cut while it is served: an answer is as before, or an error that says so. */
+/* Bits that change and a file that is cut while it is served: an answer is as before, or a suitable error. */
 static void a_damaged_index_is_told(void **state)
 {
     served s = *(served *)*state;
@@ -1026,7 +1026,7 @@ static int open_slow(const served *s, int fd[SLOW])
     int n = files.rlim_cur > 3 * SLOW ? SLOW : 300; /* both ends are in this process */
     for (int i = 0; i < n; i++) {
         fd[i] = connect_to(s);
-        assert_true(send_all(fd[i], "GET / HTTP/1.1\r\nX: ", (size_t)(i % 20))); /* of some the address is there */
+        assert_true(send_all(fd[i], "GET / HTTP/1.1\r\nX: ", (size_t)(i % 20))); /* the address of some is known */
     }
     return n;
 }
@@ -1085,7 +1085,7 @@ static void headers_have_a_deadline(void **state)
 
 /* ---- hostile requests ---- */
 
-/* Bytes that are allocated, whatever the allocator keeps besides. */
+/* Allocated bytes, without those that the allocator keeps in reserve. */
 size_t __sanitizer_get_current_allocated_bytes(void) __attribute__((weak));
 
 static size_t heap_in_use(void)
@@ -1204,7 +1204,7 @@ static void hostile_requests_leave_nothing(void **state)
     char *text = malloc(HOSTILE_ROOM);
     assert_non_null(text);
     assert_true(total >= 100);
-    for (; i < total / 4; i++) /* what is kept between requests is there then */
+    for (; i < total / 4; i++) /* memory kept between requests is allocated then */
         send_hostile(s, i, text);
     int descriptors = count_when_settled("/proc/self/fd");
     size_t heap = heap_in_use();
@@ -1217,7 +1217,7 @@ static void hostile_requests_leave_nothing(void **state)
     free(text);
 }
 
-/* Of a request that libmicrohttpd cannot hold nobody hears the end, until its connection is gone. */
+/* The end of a request that libmicrohttpd cannot store is not reported until its connection is closed. */
 static void many_arguments_leave_nothing(void **state)
 {
     const served *s = *state;
@@ -1322,7 +1322,7 @@ static void stops_while_it_is_asked(void **state)
     for (int i = 0; i < N; i++) {
         answer a = receive_all(fd[i]);
         const char *length = a.status == 200 ? strstr(a.text, "Content-Length: ") : NULL;
-        if (length) /* what was begun is whole */
+        if (length) /* an answer that was begun is whole */
             assert_int_equal(a.body_size, strtoull(length + 16, NULL, 10));
         free(a.text);
         close(fd[i]);
@@ -1341,8 +1341,8 @@ static void a_taken_port_is_told(void **state)
     ek_server_stop(NULL);
 }
 
-/* Each allocation of a request fails once: 503, or a closed connection where not even the request could be kept; what
- * is answered all the same is whole. */
+/* Each allocation of a request fails once: 503, or a closed connection where not even the request could be stored; an
+ * answer that is sent is whole. */
 static void a_request_without_memory_is_told(void **state)
 {
     static const char *const paths[] = {

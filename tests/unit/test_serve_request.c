@@ -1,4 +1,4 @@
-/* What requests ask for, and who may ask: tables of addresses, values, hosts and tokens. */
+/* Tests the parsing of requests and their permissions: tables of addresses, values, hosts and tokens. */
 #include "input.h"
 
 #include "serve/guard.h"

@@ -1,6 +1,6 @@
-/* An advice is checked by taking it: each setting that a measure prints is pasted into the file of its job, and the
- * file that results must be one that the framework runs, with the peak and the step that the measure had. Of every
- * shipped configuration, those of the tests, and those of others where they are there. */
+/* Tests advice by applying it: each setting that a measure prints is pasted into the file of its job, and the resulting
+ * file must be one that the framework runs, with the peak and the step of the measure. For every shipped configuration,
+ * those of the tests, and published ones where available. */
 #include "effort.h"
 #include "made_configs.h"
 #include "paste.h"
@@ -67,7 +67,7 @@ static double limit_of(const char *path, const ek_job_overrides *overrides, int 
 static ek_job_overrides overrides_of(const char *path)
 {
     ek_job_overrides overrides = ek_job_overrides_none();
-    if (paste_ends_with(path, ".json")) { /* numbers alone */
+    if (paste_ends_with(path, ".json")) { /* only numbers */
         overrides.data = 16;
         overrides.pipeline = 2;
         overrides.tensor = 2;
@@ -115,7 +115,7 @@ static void a_measure_is_what_its_setting_is(void **state)
     assert_int_equal(n_wrong, 0);
 }
 
-/* Measures one after the other: all settings in the order in which they are told. */
+/* Measures one after the other: all settings in the order in which they are printed. */
 static void measures_that_make_a_job_fit_are_what_their_settings_are(void **state)
 {
     static ek_mitigation list[EK_MAX_MEASURES];
@@ -146,7 +146,7 @@ static void measures_that_make_a_job_fit_are_what_their_settings_are(void **stat
     assert_int_equal(n_wrong, 0);
 }
 
-/* What diagnose tells against a part of the predicted step. */
+/* The remedies of diagnose for a part of the predicted step. */
 static void a_remedy_is_what_its_setting_is(void **state)
 {
     int n_tried = 0, n_wrong = 0;

@@ -1,5 +1,5 @@
-/* The simulator against published results, closed forms, and an independent slow simulation that follows the words of
- * the specification: a recursion over "block X waits for block Y", without any order laid out beforehand. */
+/* Tests the simulator against published results, closed forms, and an independent slow simulation that follows the
+ * specification: a recursion over "block X waits for block Y", without any order laid out beforehand. */
 
 #include <setjmp.h>
 #include <stdarg.h>
@@ -48,7 +48,7 @@ static const int answer_comm[] = {1, 2, 2, 2, 2, 2, 2, 2, 2, 2, 2, 2, 2, 2, 2, 2
                                   1, 2, 1, 1, 2, 2, 2, 2, 2, 2, 2, 2, 2, 2, 3, 3, 3, 0, 0, 2, 0, 0, 1, 0};
 
 /* Source: pictures and log of the SAPP pipeline balance documentation, MindFormers r1.5. The Llama profile is not
- * published: its times are fitted, so steps hold to 2 units and the bubble to what that is worth. */
+ * published: its times are fitted, so steps agree within 2 units and the bubble within the corresponding share. */
 static const struct {
     const char *name;
     int model;
@@ -105,7 +105,7 @@ static void published_results_are_reproduced(void **state)
         assert_close_to(t.bubble.real, published[i].real, published[i].bubble_tolerance);
         assert_close_to(t.bubble.ideal, published[i].ideal, 1e-12);
         assert_close_to(t.bubble.imba, published[i].imba, published[i].bubble_tolerance);
-        /* the share of recomputation does not depend on the fitted times' scale, so it holds to its last digit */
+        /* the share of recomputation does not depend on the fitted times' scale, so it agrees to its last digit */
         assert_close_to(t.bubble.recompute, published[i].recompute, 0.00005001);
         assert_close_to(ek_timeline_peak(&t, NULL), published[i].peak, 0);
         ek_timeline_clear(&t);
@@ -365,7 +365,7 @@ static void timeline_and_peaks_follow_from_the_blocks(void **state)
                     sum += live[k * v + i] * cost[i * p + s].activation_mb;
                 most = fmax(most, sum);
             }
-            assert_close_to(fixed + most, peak, 1e-6); /* the live vectors say the same */
+            assert_close_to(fixed + most, peak, 1e-6); /* the live vectors agree */
         }
         assert_close_to(t.bubble.real, t.bubble.ideal + t.bubble.imba + t.bubble.recompute, 1e-12);
         ek_timeline_clear(&t);
@@ -395,7 +395,7 @@ static bool is_cross(const ek_timeline *t, size_t block, bool sends)
     return p > 1 && ((b->kind == EK_FORWARD) == sends ? !last : !first);
 }
 
-/* The block whose result another takes: by the words of docs/models.md. */
+/* The block with the result that another block needs, after docs/models.md. */
 static ptrdiff_t needed_by(const ek_timeline *t, size_t block)
 {
     int p = t->shape.n_stages, v = t->shape.n_chunks;

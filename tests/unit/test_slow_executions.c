@@ -1,5 +1,5 @@
-/* Executions slower than those of the same operator elsewhere, in traces made by hand: an operator slow in some layers
- * is found, one of a larger parameter or of another place in the graph is not. */
+/* Tests finding executions slower than those of the same operator elsewhere, in traces made by hand: an operator slow
+ * in some layers is found, one of a larger parameter or of another place in the graph is not. */
 #include "input.h"
 
 #include <unistd.h>

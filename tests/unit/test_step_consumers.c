@@ -1,6 +1,6 @@
-/* One function predicts a step: what diagnose prints, what measures start from, what metrics and estimate say are
- * ek_cost_step() of the job, to the bit. A remedy that diagnose tells changes the job as its reader does once the
- * setting stands in the file, and its gain is the difference of the two steps. */
+/* Tests that one function predicts steps: the steps of diagnose, measures, metrics and estimate equal ek_cost_step() of
+ * the job, to the bit. A remedy of diagnose changes the job as its reader does when the setting is in the file, and its
+ * gain is the difference of the two steps. */
 #include "configs.h"
 
 #include <math.h>
@@ -63,7 +63,7 @@ static void check_metrics(const ek_job *job, const ek_device *device, double sec
     ek_metrics_prediction_clear(&p);
     assert_int_equal(ek_estimate_of(job, device, NAN, &e, NULL), EK_OK);
     assert_true(e.step.seconds == seconds);
-    input.step_seconds = 2 * seconds; /* what was measured does not go into it */
+    input.step_seconds = 2 * seconds; /* measurements do not enter it */
     assert_int_equal(ek_metrics_predict(&input, &p, NULL), EK_OK);
     assert_true(p.step.seconds == seconds && p.error == -0.5);
     assert_true(p.metrics.mfu == e.metrics.mfu);
@@ -72,7 +72,7 @@ static void check_metrics(const ek_job *job, const ek_device *device, double sec
     ek_estimate_clear(&e);
 }
 
-/* What measures compare with: a change that this test makes as well is compared with the job's step alone. */
+/* The reference of measures: a change that this test makes as well is compared only with the job's step. */
 static void check_measures(const ek_job *job, const ek_device *device, double seconds)
 {
     static ek_mitigation list[EK_MAX_MEASURES];
@@ -162,7 +162,7 @@ static bool applies(const ek__remedy *r, const ek_device *device, ek_job *job, c
     return does;
 }
 
-/* A setting of arguments, put behind the others: the last one counts. @return steps that were compared */
+/* A setting of arguments, put after the others: the last one counts. @return steps that were compared */
 static int compare_arguments(const char *text, const ek_device *device)
 {
     int n = 0;
@@ -173,7 +173,7 @@ static int compare_arguments(const char *text, const ek_device *device)
         ek_job copy, read;
         assert_int_equal(ek_job_copy(&job, &copy, NULL), EK_OK);
         bool argument = applies(r, device, &copy, setting) && setting[0] == '-';
-        const char *number = "--micro-batch-size "; /* arguments that stand twice are refused */
+        const char *number = "--micro-batch-size "; /* duplicate arguments are refused */
         if (argument && strncmp(setting, number, strlen(number)) == 0) {
             const char *at = strstr(text, number);
             snprintf(with, sizeof with, "%.*s%s%s", (int)(at - text), text, setting, at + strlen(number) + 1);
@@ -219,7 +219,7 @@ static void remedies_are_what_their_arguments_are(void **state)
     assert_true(n >= 14);
 }
 
-/* A MindFormers job; lines of its sections that say something of their own. */
+/* A MindFormers job; lines of its sections with settings. */
 typedef struct yaml {
     const char *optimizer, *parallel, *sharding, *context; /* NULL: empty */
 } yaml;
@@ -248,7 +248,7 @@ static bool read_yaml(const yaml *y, ek_job *job)
 
 /* The file's own words for a remedy's setting. */
 typedef struct yaml_case {
-    const char *setting; /* what is looked for in it */
+    const char *setting; /* the text searched in it */
     yaml before, after;
 } yaml_case;
 
@@ -313,7 +313,7 @@ static const ek_bottleneck *find(const ek_diagnosis *d, const char *id, const ch
     return NULL;
 }
 
-/* The part by itself, and what the best of its remedies brings. */
+/* The part by itself, and the gain of its best remedy. */
 static void check_finding(const ek_diagnosis *d, const ek_job *job, const ek_device *device, ek_step_part part,
                           const ek_bottleneck *b)
 {

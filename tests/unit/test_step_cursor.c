@@ -1,4 +1,5 @@
-/* The step around a time, against looking at all steps: times in any order, steps that nothing places among them. */
+/* Tests finding the step around a time against a search of all steps: times in any order, also with steps without
+ * times. */
 #include "input.h"
 
 #include "base/random.h"

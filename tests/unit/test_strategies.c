@@ -1,5 +1,5 @@
-/* Plan files: the original's manual format in every shorthand, the bare lists that it prints, and the JSON and YAML
- * that Evenkeel writes. What is refused stands in tests/data/bad/strategies. */
+/* Tests plan files: the original's manual format in every shorthand, the bare lists that it prints, and the JSON and
+ * YAML that Evenkeel writes. Refused files are in tests/data/bad/strategies. */
 #include "input.h"
 
 #include "evenkeel/layers.h"
@@ -271,7 +271,7 @@ static void without_a_model_or_counts_the_number_is_asked_for(void **state)
     }
 }
 
-/* What a log keeps; every list stays on its line. */
+/* The lines of a log; every list stays on its line. */
 static void logs_keep_their_lists_and_nothing_else(void **state)
 {
     (void)state;

@@ -1,5 +1,5 @@
-/* The pictures: well-formed XML, every label inside the page and clear of the others, every block in its row at its
- * time, whatever the number of stages, and small files for large runs. */
+/* Tests the pictures: well-formed XML, every label inside the page and clear of the others, every block in its row at
+ * its time, whatever the number of stages, and small files for large runs. */
 #include "report/writers.h"
 #include "report_fixture.h"
 
@@ -28,7 +28,7 @@ typedef struct picture {
     bool over; /**< some curve is drawn as over the limit */
 } picture;
 
-/* An element being read: its name and attributes as they stand in the file. */
+/* An element being read: its name and attributes as in the file. */
 typedef struct element {
     char name[16];
     const char *attributes, *end;
@@ -166,7 +166,7 @@ static void close_element(picture *p, const element *stack, int depth, const cha
     }
 }
 
-/* Walk the elements: names must nest, the root must be one, and what is drawn is collected. */
+/* Walk the elements: names must nest, there must be one root, and drawn elements are collected. */
 static picture read_picture(const char *svg)
 {
     picture p = {.labels = calloc(MAX_TEXTS, sizeof(label)), .boxes = calloc(MAX_RECTS, sizeof(box))};

@@ -1,4 +1,4 @@
-/* What is printed and drawn of a sweep, with bounds and with values that have no plan. */
+/* Tests the text and the picture of a sweep, with bounds and with values that have no plan. */
 #include "report_fixture.h"
 
 #include <jansson.h>
@@ -148,8 +148,8 @@ static void assert_picture(const ek_sweep *drawn, const char *golden)
     free(text);
 }
 
-/* Steps of about the same length, whose axis begins above 0; and steps that grow tenfold, proved, with values so close
- * that labels would touch. All are sums of powers of two. */
+/* Steps of about the same length, with an axis that begins above 0; and steps that grow tenfold, proved, with values so
+ * close that labels would touch. All are sums of powers of two. */
 static void pictures_match_golden(void **state)
 {
     enum { MANY = 9 };

@@ -1,6 +1,6 @@
-/* Traces whose most obvious cause is not the cause: a table of small generated runs, each with the findings that must
+/* Tests traces with a misleading obvious cause: a table of small generated runs, each with the findings that must
  * appear and those that must not, through ek_trace_run_read. A row writes its files with the helpers below; times are
- * milliseconds from the begin of the trace, and what must be said is worked out by hand from them.
+ * milliseconds from the begin of the trace, and the expected findings are computed by hand from them.
  *
  * A new case is a function that writes the traces and a row of the table `cases`. */
 #include "golden.h"
@@ -188,7 +188,7 @@ static void begin_kineto(int rank)
     add("\"traceEvents\":[{\"ph\":\"M\",\"name\":\"process_name\",\"pid\":0,\"args\":{\"name\":\"python\"}}");
 }
 
-/* `arguments`: what stands in args, each behind a comma. */
+/* `arguments`: the content of args, each after a comma. */
 static void add_gpu(const char *name, int stream, double start, double ms, const char *arguments)
 {
     add(",{\"ph\":\"X\",\"cat\":\"kernel\",\"name\":\"%s\",\"pid\":0,\"tid\":%d,\"ts\":%.3f,\"dur\":%.3f,\"args\":{"
@@ -285,7 +285,7 @@ static void write_kernel(const char *name)
     end_kineto("rank0");
 }
 
-/* A kernel of no list whose name speaks of a collective. */
+/* A kernel outside of the lists with a collective in its name. */
 static void fused(void)
 {
     write_kernel("void mylib::gemm_all_reduce_sm90<128, 3>(float*)");
@@ -352,9 +352,8 @@ static void first_stage_alone(void)
     write_stage(0, false);
 }
 
-/* Four layers with an exchange before and behind the experts; rank 2 comes 3 ms later than the others to every second
- * one. Each transfers 2 ms less
- * what the rank is late by itself. */
+/* Four layers with an exchange before and after the experts; rank 2 comes 3 ms later than the others to every second
+ * one. Each transfers for 2 ms less the rank's own delay. */
 static void write_experts(int rank, int late, const char *arguments, const char *range)
 {
     static const char *const name[] = {"rank0", "rank1", "rank2", "rank3"};
@@ -396,7 +395,7 @@ static void experts_told_by_nothing(void)
 
 /* ---- the table ---- */
 
-/* "id: part of its text"; what stands before the colon may be "note". */
+/* "id: part of its text"; the id may be "note". */
 typedef struct adversary {
     const char *name;
     void (*write)(void);
@@ -535,7 +534,7 @@ static void print_all(void)
             print_message("  note of %d: %s\n", r, run.rank[r].note[i]);
 }
 
-/* ---- what is said, to the letter ---- */
+/* ---- texts, to the letter ---- */
 
 static struct {
     char text[1 << 18];
@@ -746,8 +745,8 @@ static double most_of_a_kind(const ek_trace_rank *rank)
 }
 
 /* Findings on communication promise no more than some rank's transfers or waits for a stage take; the parts add up.
- * Where a collective and a send are exposed side by side, the rank counts their time once, so a kind alone may transfer
- * for longer. */
+ * Where a collective and a send are exposed side by side, the rank counts their time once, so a single kind may
+ * transfer for longer. */
 static void check_parts(const char *name, bool side_by_side)
 {
     double most = 0;
@@ -793,8 +792,8 @@ static void none_promises_its_waiting(const char *where, bool side_by_side, cons
     assert_int_equal(wrong, 0);
 }
 
-/* Rank 3 is the slow one: rank 2 waits for it in every reduction of gradients, whose transfer takes 0.1 ms, rank 1 as
- * the other stage of its pipeline. The slow link is 8 GB/s of 12.5, 10 and 8. */
+/* Rank 3 is the slow one: rank 2 waits for it in every reduction of gradients with a transfer of 0.1 ms, rank 1 as the
+ * other stage of its pipeline. The slow link is 8 GB/s of 12.5, 10 and 8. */
 static void no_made_trace_promises_its_waiting(void **state)
 {
     (void)state;

@@ -1,6 +1,6 @@
-/* Traces that lead to wrong causes when they are believed: for each, the words of the summary or the JSON that must be
- * there and those that must not, and the figures worked out by hand. Of steps, idle time, kinds of operators and the
- * profiler's own sums. Times in the files are microseconds, the figures asserted nanoseconds. */
+/* Tests traces that suggest wrong causes: for each, the words that the summary or the JSON must and must not contain,
+ * and figures computed by hand. Of steps, idle time, kinds of operators and the profiler's own sums. Times in the files
+ * are microseconds, the figures asserted nanoseconds. */
 #include "evenkeel/diagnose.h"
 #include "evenkeel/trace.h"
 #include "evenkeel/trace_report.h"
@@ -18,7 +18,7 @@ enum { ROOM = 1 << 20 };
 static char folder[256]; /* of the case at hand */
 static char text[ROOM];  /* the file being written */
 static size_t length;
-static ek_trace_run run; /* what was read */
+static ek_trace_run run; /* the run that was read */
 static ek_error err;
 
 static void add(const char *format, ...) __attribute__((format(printf, 1, 2)));
@@ -66,7 +66,7 @@ static const ek_trace_rank *read_trace(void)
     return read_all();
 }
 
-/* The summary and the JSON, one behind the other; the caller frees it. */
+/* The summary followed by the JSON; the caller frees it. */
 static char *all_words(void)
 {
     static const ek_trace_view view = {.rank = EK_TRACE_NO_RANK};
@@ -123,7 +123,7 @@ static void add_kernel(const char *name, const char *type, double start, double 
     add_event(name, DEVICE, 2, start, duration, arguments);
 }
 
-/* The host launches what starts on the device at `start`. */
+/* The host launches the work that starts on the device at `start`. */
 static void add_launch(int id, double launch, double start)
 {
     add(",{\"ph\":\"s\",\"bp\":\"e\",\"name\":\"HostToDevice%d\",\"cat\":\"HostToDevice\",\"id\":\"%d\",\"pid\":%d,"
@@ -141,9 +141,9 @@ static void add_step(int number, double start, double duration)
     add_event(name, HOST, 1, start, duration, "");
 }
 
-/* ---- operators whose kind is not told ---- */
+/* ---- operators of unknown kind ---- */
 
-/* 40 operators of 60 us, a gap of 40 us before each but the first for a launch 10 us late, types as the case says. */
+/* 40 operators of 60 us, a gap of 40 us before each but the first for a launch 10 us late, types from the case. */
 static void add_late_operators(const char *type)
 {
     begin_ascend();
@@ -154,7 +154,7 @@ static void add_late_operators(const char *type)
         add_launch(i + 1, 100 * i - 10, 100 * i);
     }
     if (!type || !strstr("AI_CORE KERNEL_AICORE AIV_SQE", type) || !*type)
-        add_kernel("EVENT_WAIT", type, 62, 30); /* its name tells that it is no operator */
+        add_kernel("EVENT_WAIT", type, 62, 30); /* its name shows that it is no operator */
     add("]");
 }
 
@@ -264,7 +264,7 @@ static void a_cut_overlap_layer_is_left_aside(void **state)
 
 /* ---- one shape among many ---- */
 
-/* What the executions of Mul differ in. */
+/* Differences of the executions of Mul. */
 typedef enum difference { BY_SHAPE, BY_TYPE, BY_NOTHING, NOT_TOLD } difference;
 
 static bool is_long(int i)
@@ -432,7 +432,7 @@ static void shapes_of_pytorch_come_from_the_launching_operator(void **state)
 /* ---- steps without marks ---- */
 
 /* Four steps of 9 kernels of 17 ms without a gap. While the last one runs the host begins to wait 595 ms for the next
- * batch; the next step begins 5 ms later, 750 ms behind the one before. */
+ * batch; the next step begins 5 ms later, 750 ms after the previous one. */
 static void a_wait_for_data_is_in_the_gap_it_makes(void **state)
 {
     (void)state;
@@ -462,7 +462,7 @@ static void a_wait_for_data_is_in_the_gap_it_makes(void **state)
     assert_int_equal(ek_trace_run_step(&run).ns, 750000000);
 }
 
-/* A table alone tells neither who waited nor why: no 0.00 stands for that. */
+/* A table by itself shows neither the waiting rank nor the reason: 0.00 must not be printed for unknown values. */
 static void what_a_table_does_not_tell_is_no_zero(void **state)
 {
     (void)state;

@@ -1,5 +1,5 @@
-/* What is made of a rank's events and of several ranks, on traces made by hand: closed forms where the answer can be
- * computed on paper, ticks of a small axis counted one by one where it cannot. */
+/* Tests the analyses of a rank's events and of several ranks on traces made by hand: closed forms where the answer can
+ * be computed by hand, ticks of a small axis counted one by one where it cannot. */
 #include "assert_close.h"
 #include "input.h"
 
@@ -150,7 +150,7 @@ static int random_below(int n)
 
 /* ---- breakdown ---- */
 
-/* Ticks in which each of three sets is active, and what is counted from them. */
+/* Ticks in which each of three sets is active, and the counts from them. */
 typedef struct ticks {
     bool computing[AXIS], communication[AXIS], copy[AXIS];
     int64_t n, first, last; /* first start and last end */
@@ -318,7 +318,7 @@ static void the_overlap_layer_counts_where_it_is_there(void **state)
 
 /* ---- steps ---- */
 
-/* The device lags behind the host: step 1's work runs while the host is in step 2. */
+/* The device lags the host: step 1's work runs while the host is in step 2. */
 static void torch_windows_follow_the_arrows(void **state)
 {
     (void)state;
@@ -338,7 +338,7 @@ static void torch_windows_follow_the_arrows(void **state)
     assert_int_equal(r->n_steps, 2);
     assert_string_equal(r->step[0].name, "1");
     assert_int_equal(r->step[0].start, 50);
-    assert_int_equal(r->step[0].end, 150); /* the last task launched in it, behind the host's end */
+    assert_int_equal(r->step[0].end, 150); /* the last task launched in it, after the host's end */
     assert_int_equal(r->step[1].start, 130);
     assert_int_equal(r->step[1].end, 240);
     assert_int_equal(r->step[0].own.computing, 40);
@@ -605,8 +605,8 @@ static void streams_idle_as_hta_says(void **state)
     launched(m, EK__EVENT_KERNEL, "b", 5, 1500, 100);   /* inside: no gap */
     launched(m, EK__EVENT_KERNEL, "c", 6, 2029, 71);    /* 29 ns: the kernel's own */
     launched(m, EK__EVENT_COPY, "d", 7, 2130, 100);     /* 30 ns: other */
-    launched(m, EK__EVENT_SET, "e", 2231, 3000, 10);    /* launched behind the last end */
-    launched(m, EK__EVENT_KERNEL, "f", 3010, 4000, 10); /* exactly at it: not behind */
+    launched(m, EK__EVENT_SET, "e", 2231, 3000, 10);    /* launched after the last end */
+    launched(m, EK__EVENT_KERNEL, "f", 3010, 4000, 10); /* exactly at it: not after */
     add(m, EK__EVENT_KERNEL, "g", 5000, 10);            /* no launch */
     launched(m, EK__EVENT_KERNEL, "h", 0, 1, 10)->track = 1;
     const ek_trace_rank *r = analyse(m, &defaults);
@@ -641,7 +641,7 @@ static void the_host_is_blamed_for_what_it_did(void **state)
         {20, 0, 3, "synchronization", EK__EVENT_SYNC, true},
         {20, 20, 0, "compilation", EK__EVENT_GC, true},
         {20, 19, 0, "dispatch", EK__EVENT_FLOW, true},
-        {20, 0, 6, "synchronization", EK__EVENT_FLOW, true}, /* behind most of 10 launches */
+        {20, 0, 6, "synchronization", EK__EVENT_FLOW, true}, /* after most of 10 launches */
         {20, 0, 5, "dispatch", EK__EVENT_FLOW, true},
     };
     for (size_t c = 0; c < sizeof cases / sizeof *cases; c++) {
@@ -1110,7 +1110,7 @@ static void stages_are_compared_by_their_means(void **state)
     assert_float_equal(run.stage_imbalance, 210.0 / 102, 1e-12);
     assert_float_equal(run.gap[0].gap, 20.0 / 230, 1e-12); /* within stage 1, not 120 over all */
     assert_int_equal(run.gap[0].least, 2);
-    run.rank[3].has_device_events = false; /* it tells nothing: the mean is the others' */
+    run.rank[3].has_device_events = false; /* it has no value: the mean is the others' */
     assert_int_equal(ek__compare_stages(&options, &run, &err), EK_OK);
     assert_int_equal(run.stage[1].n_ranks, 2);
     assert_int_equal(run.stage[1].computing_mean, 200);
@@ -1127,7 +1127,7 @@ static void stages_are_compared_by_their_means(void **state)
     static int pipelines[2][2] = {{0, 2}, {1, 3}}, data[] = {0, 1};
     static ek_trace_group groups[] = {{"dp", "b", 2, data}, {"pp", "a", 2, pipelines[0]}, {"pp", "c", 2, pipelines[1]}};
     run.topology = (ek_trace_topology){.known = true, .pipeline = 2, .n_groups = 3, .group = groups};
-    run.rank[1].stage = 1; /* its own files say otherwise */
+    run.rank[1].stage = 1; /* its own files contradict that */
     assert_int_equal(ek__compare_stages(&defaults, &run, &err), EK_OK);
     assert_int_equal(run.rank[0].stage, 0);
     assert_int_equal(run.rank[1].stage, 1);
@@ -1155,13 +1155,13 @@ static void transfers_are_paired_and_the_longer_side_waited(void **state)
         add_transfer(&run, 1, "700", "hcom_receive__700_0_1", t + 101, 50);
         add_transfer(&run, 1, "700", "hcom_send__700_0_1", t + 300, 30);
         add_transfer(&run, 0, "700", "hcom_receive__700_0_1", t + 300, 7);
-        /* another pipeline whose hash ends in the same digits */
+        /* another pipeline with a hash that ends in the same digits */
         add_transfer(&run, 2, "700", "hcom_send__700_0_1", t + 150, 4);
         add_transfer(&run, 3, "700", "hcom_receive__700_0_1", t + 150, 4);
     }
     add_transfer(&run, 2, "5", "hcom_batchSendRecv__5_0_1", 5000, 90);
     add_transfer(&run, 3, "5", "hcom_batchSendRecv__5_0_1", 5000, 40);
-    add_transfer(&run, 3, "5", "hcom_send__5_9_1", 6000, 40); /* its other side is not there */
+    add_transfer(&run, 3, "5", "hcom_send__5_9_1", 6000, 40); /* its other side is missing */
     add_transfer(&run, 3, "5", "hcom_allReduce__5_9_1", 7000, 40);
     assert_int_equal(ek__compare_pairs(&defaults, &run, &err), EK_OK);
     assert_int_equal(run.n_pairs, 4);
@@ -1193,8 +1193,8 @@ static void transfers_are_paired_and_the_longer_side_waited(void **state)
     ek__pool_free(run.pool);
 }
 
-/* Of four steps that count, three tell what is not overlapped: 1000 less 200 received, 2000 less a bubble of 600, 3000,
- * together 5200 ns. Transfers took 4000 ns, so 1200 are waiting; a step has a fourth of each. */
+/* Of four steps that count, three have the time that is not overlapped: 1000 less 200 received, 2000 less a bubble of
+ * 600, 3000, together 5200 ns. Transfers took 4000 ns, so 1200 are waiting; a step has a fourth of each. */
 static void tables_bound_what_exposed_transfers_take(void **state)
 {
     (void)state;

@@ -1,5 +1,5 @@
-/* What a step's time goes to. Oracles: the truth of generated runs, layer by layer and pass by pass; a trace of a few
- * events whose every microsecond is known; and for all of them the sums: parts of computing, of communication, the
+/* Tests the breakdown of a step's time. Oracles: the truth of generated runs, layer by layer and pass by pass; a trace
+ * of a few events with every microsecond known; and for all of them the sums: parts of computing, of communication, the
  * whole. */
 #include "tree.h"
 
@@ -163,7 +163,7 @@ static void arrow(int id, bool ends, int thread, int time)
     ",\"Collective name\":\"allreduce\",\"dtype\":\"Float\",\"In msg nelems\":900,\"Out msg nelems\":900,"             \
     "\"Group size\":4,\"Process Group Ranks\":\"[0, 2, 4, 6]\""
 
-/* A step that begins at `t`, microseconds: 1000 long on the device, `slow` more of it behind the optimizer. */
+/* A step that begins at `t`, microseconds: 1000 long on the device, `slow` more of it after the optimizer. */
 static void one_step(int number, int t, int slow)
 {
     char name[64];
@@ -185,12 +185,12 @@ static void one_step(int number, int t, int slow)
     arrow(10 * number, true, 2, t + 36);
     kernel("gemm_backward", "kernel", 2, t + 37, 7, t + 430, 130, "");
     kernel("ncclDevKernel_AllReduce_Sum(ncclWork)", "kernel", 2, t + 39, 21, t + 500, 160, DP);
-    /* clipping, the optimizer, and what follows */
+    /* clipping, the optimizer, and the work after it */
     kernel("clip", "kernel", 1, t + 50, 7, t + 660, 20, "");
     mark("user_annotation", "Optimizer.step#AdamW.step", 1, t + 60, 20);
     kernel("adam", "kernel", 1, t + 70, 7, t + 680, 80, "");
     kernel("log_metrics", "kernel", 1, t + 90, 7, t + 760, 25 + slow, "");
-    /* the host is late: launched at 900, and at the begin of the step, whose first operator starts at 10 */
+    /* the host is late: launched at 900, and at the begin of the step, with the first operator starting at 10 */
     kernel("last", "kernel", 1, t + slow + 900, 7, t + slow + 905, 30, "");
 }
 

@@ -1,4 +1,5 @@
-/* A run's traces as a database: every table has the rows and values of the CSV of its name, and a query only reads. */
+/* Tests a run's traces as a database: every table has the rows and values of the CSV of its name, and a query only
+ * reads. */
 #include "made_traces.h"
 #include "tree.h"
 
@@ -61,7 +62,7 @@ static void compare_cell(const char *table, const char *name, const char *cell, 
     }
 }
 
-/* memory.csv has rows of blocks behind those of components, which the database leaves to the tracker's own table. */
+/* memory.csv has rows of blocks after those of components, which the database leaves to the tracker's own table. */
 static int compare_table(const ek_trace_run *run, sqlite3 *database, int table)
 {
     const char *name = ek_trace_tables[table].name;
@@ -221,7 +222,7 @@ static void a_kernel_is_of_its_layer_phase_and_launch(void **state)
         read_of(made[i].producer, &run);
         assert_true(compare_places(&run, &n_launched) >= made[i].n_layers);
         assert_true(n_launched >= 400);
-        /* In a table whose times are rounded the other way. */
+        /* In a table with times rounded the other way. */
         for (int r = 0; r < run.n_ranks; r++)
             for (size_t k = 0; k < run.rank[r].measured.n_all; k++)
                 run.rank[r].measured.execution[k].start += (int64_t)(k % 5) - 2;

@@ -1,6 +1,6 @@
-/* Traces made from traces. Clocks: ranks of hosts whose clocks are known to be apart share collectives whose ends
- * scatter by microseconds; the offsets must come back. Copies: what is written is read again and compared, event by
- * event, with the choice made by a plain loop. */
+/* Tests traces made from traces. Clocks: ranks on hosts with known clock differences share collectives with ends that
+ * scatter by microseconds; the offsets must be recovered. Copies: the written trace is read again and compared, event
+ * by event, with the choice made by a plain loop. */
 #include "input.h"
 
 #include <sys/stat.h>
@@ -77,7 +77,7 @@ static void put_collective(FILE *out, const char *name, int64_t start, int64_t e
 typedef struct clock_case {
     const char *name;
     const char *host[MAX_RUN_RANKS]; /* of every rank; ends with NULL */
-    int64_t offset[MAX_RUN_RANKS];   /* what a rank's clock shows too much, nanoseconds */
+    int64_t offset[MAX_RUN_RANKS];   /* the excess of a rank's clock, nanoseconds */
     bool pipeline;                   /* neighbours share sends only, no collective */
     int n_clocks;
 } clock_case;
@@ -243,7 +243,7 @@ static int64_t first_start(const one_event *event)
     return first;
 }
 
-/* What a plain loop keeps. */
+/* The events that a plain loop keeps. */
 static size_t count_kept(const one_event *event, const ek_trace_selection *s, int layer)
 {
     int64_t first = first_start(event), from = first + s->from, to = first + s->to;
@@ -316,7 +316,7 @@ static void merging_keeps_every_event_apart_and_on_one_clock(void **state)
     for (int r = 0; r < 2; r++)
         for (int i = 0; i < N_EVENTS; i++)
             expected[r] += event[r][i].start - 1690000000000000000 + clock[r].offset;
-    /* The layer of a merged process is told by its name's end only, so its tasks are kernels by their type. */
+    /* Only the end of its name gives the layer of a merged process, so its tasks are kernels by their type. */
     ek__slice kernels = trace.of[EK__EVENT_KERNEL];
     for (size_t i = 0; i < kernels.n; i++) {
         const char *process = trace.track[kernels.event[i].track].process;

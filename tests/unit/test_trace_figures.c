@@ -1,6 +1,6 @@
-/* The description of a trace's figures against what its writers print. A run is filled from the description, an entry
- * or two in every list, and written: every figure is in the JSON and nothing else is, with a value of its kind; columns
- * are in the tables they say. */
+/* Tests the description of a trace's figures against the output of its writers. A run is filled from the description,
+ * an entry or two in every list, and written: every figure is in the JSON and nothing else is, with a value of its
+ * kind; columns are in the described tables. */
 #include "described.h"
 
 #include <math.h>
@@ -19,7 +19,7 @@ enum { ENTRIES = 2 };
 
 static void fill(const ek__fields *fields, void *record, int number, ek__pool *pool);
 
-/* Entries of a list; what another description of the same struct filled is left to it. */
+/* Entries of a list; fields filled by another description of the same struct are left to it. */
 static void fill_entries(const ek__fields *fields, char *entries, bool map, ek__pool *pool)
 {
     for (int i = 0; i < ENTRIES; i++) {
@@ -82,7 +82,7 @@ static void fill(const ek__fields *fields, void *record, int number, ek__pool *p
     }
 }
 
-/* What no description says: indices, and what composed texts are made of. */
+/* Fields without a description: indices, and the parts of composed texts. */
 static void fill_rest(ek_trace_run *run, ek__pool *pool)
 {
     static int members[] = {0, 1, 7}; /* the last has no files */

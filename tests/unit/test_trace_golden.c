@@ -1,6 +1,6 @@
-/* Runs of made_traces.h as files of what is written of them, so that no figure changes unseen: each form of trace as
- * text, and what one rank of it has as JSON, as every table and as a page. The events and with them all figures are
- * the same on every machine. */
+/* Compares the output for runs of made_traces.h with golden files, so that no figure changes unnoticed: each form of
+ * trace as text, and one rank of it as JSON, as every table and as a page. The events and with them all figures are the
+ * same on every machine. */
 #include "golden_page.h"
 #include "made_traces.h"
 
@@ -8,7 +8,7 @@
 #include "evenkeel/trace_report.h"
 #include "report/writers.h"
 
-/* A text without the folder that the run is in, whose name differs each time. */
+/* A text without the name of the run's folder, which differs each time. */
 static char *without_folder(char *text)
 {
     const char *folder = made_traces();

@@ -1,5 +1,5 @@
-/* Events that are written as two, a beginning and an end ("ph" B and E). Oracle: made traces and
- * the reference's, whose complete events are rewritten as halves and must give the same figures, all of them. */
+/* Tests events that are written as two, a beginning and an end ("ph" B and E). Oracle: the complete events of made and
+ * reference traces are rewritten as halves and must give the same figures, all of them. */
 #include "made_traces.h"
 #include "tree.h"
 
@@ -101,7 +101,7 @@ static void halves_without_the_other_are_counted_and_left_out(void **state)
     assert_true(has_note(rank, "4 begins or ends of events (\"ph\" B, E) without their other half are left out"));
     assert_false(has_note(rank, "without a usable name"));
     ek_trace_run_clear(&run);
-    /* Async events, b, n and e, are another kind: they are not taken for halves. */
+    /* Async events, b, n and e, are another kind: they are not treated as halves. */
     put("b.json", HEAD X("k", "kernel", "7", "10",
                          "5") ", {\"ph\": \"b\", \"name\": \"a\", \"cat\": \"c\", \"id\": 1, \"pid\": 0, \"tid\": 7, "
                               "\"ts\": 1}]}");
@@ -136,7 +136,8 @@ static void halves_find_each_other_across_blocks(void **state)
 
 /* ---- whole traces ---- */
 
-/* What a thread's events have as begins and ends: one that meets another's exactly, or crosses it, stays complete. */
+/* Begins and ends of a thread's events: an event that meets another's boundary exactly, or crosses it, stays
+ * complete. */
 typedef struct span {
     char *pid, *tid;
     int64_t begin, end;
@@ -190,7 +191,7 @@ static size_t collect(json_t *events, span *at)
     return n;
 }
 
-/* Events that others of the thread cross or touch stay as they are: halves cannot tell them. */
+/* Events that others of the thread cross or touch stay as they are: halves cannot express them. */
 static void choose(span *at, size_t n)
 {
     qsort(at, n, sizeof *at, by_thread);
@@ -229,7 +230,7 @@ static size_t split(json_t *events, span *at, size_t n)
     return n_split;
 }
 
-/* All figures of a trace, without what tells of its events as such. */
+/* All figures of a trace, without those that depend on the form of its events. */
 static char *figures_of(const char *path)
 {
     char *text = NULL;

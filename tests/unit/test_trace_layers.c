@@ -1,4 +1,4 @@
-/* Times of layers from traces: against a generator that knows them, in every form and over random shapes; against
+/* Tests times of layers from traces: against a generator that knows them, in every form and over random shapes; against
  * made and published traces with known truth; and on to a layer file that balances. */
 #include "input.h"
 
@@ -15,7 +15,7 @@
 #include "trace/analyse/analysis.h"
 #include "trace_generator.h"
 
-/* ---- reading what the generator wrote ---- */
+/* ---- reading the generator's files ---- */
 
 static char folder[] = "/tmp/evenkeel-trace-XXXXXX";
 
@@ -43,7 +43,7 @@ typedef struct one_rank {
     double busy[MAX_LAYERS]; /* of each layer: the device's operators that are its members, steps or not */
 } one_rank;
 
-/* The time of the operators that begin where members do; each begins at a time of its own. */
+/* The time of the operators that begin where members do; each begins at a different time. */
 static void sum_members(const ek__trace *trace, one_rank *out)
 {
     const ek_trace_layers *layers = &out->rank.layers;
@@ -424,8 +424,8 @@ static void ranges_of_the_user_come_first(void **state)
     ek__pool_free(r.rank.pool);
 }
 
-/* One scope holds all: what it holds is below it, and a layer lasts as long as its scope, with what it does before and
- * after its parts. */
+/* One scope encloses all others, and a layer lasts as long as its scope, including its work before and after its
+ * parts. */
 static void the_first_scope_holds_the_others(void **state)
 {
     (void)state;
@@ -470,7 +470,7 @@ static void a_trace_without_layers_has_none(void **state)
     ek__pool_free(r.rank.pool);
 }
 
-/* ---- what is no body ---- */
+/* ---- layers outside of the body ---- */
 
 /* Kernels one after another, each of 1 us, with these names; then the layers of the trace. */
 static void read_paths(const char *const *path, int n, one_rank *out)
@@ -577,7 +577,7 @@ static void lists_of_modules_are_no_layers(void **state)
 }
 
 /* On the thread of the backward pass each layer's module runs again, and then its operators' gradients, which arrows
- * from the forward pass tell: Layer_2, then Layer_1 and Layer_0, four kernels again and two backwards each. */
+ * from the forward pass identify: Layer_2, then Layer_1 and Layer_0, four kernels again and two backwards each. */
 static void modules_on_the_backward_thread_run_again(void **state)
 {
     (void)state;
@@ -714,7 +714,7 @@ static void configure(const json_t *one, configured *c)
     };
 }
 
-/* Give every case of layers in every reference to `check`, which says whether it looked at it. */
+/* Give every case of layers in every reference to `check`, which returns whether it used the case. */
 static void go_through(bool (*check)(const char *folder, const json_t *one), const int least[MAX_TRACE_REFERENCES])
 {
     const char *where[MAX_TRACE_REFERENCES];
@@ -784,7 +784,7 @@ static void check_mean_pass(const char *what, const json_t *expected, const ek_t
                  found->busy_mean / 1e3, wall, busy);
 }
 
-/* The case's own words for head and tail stand for the configured names, numbers for layers of the body. */
+/* The case's own words for head and tail mean the configured names, numbers mean layers of the body. */
 static const ek_trace_layer *layer_called(const ek_trace_layers *layers, const configured *c, const char *word)
 {
     static const char *const tail[] = {"norm", "head", "loss"};
@@ -988,7 +988,7 @@ static void layers_go_to_a_file_and_balance(void **state)
     assert_non_null(strstr(notes, "Memory is not in a trace"));
     free(notes);
 
-    /* As written, the file asks for memory; with memory it gives the times back and balances. */
+    /* As written, the file requires memory; with memory it gives the times back and can be balanced. */
     snprintf(path, sizeof path, "%s/layers.json", folder);
     for (int with_memory = 0; with_memory < 2; with_memory++) {
         for (int i = 0; i < layers.n_body && with_memory; i++) {
@@ -1033,7 +1033,7 @@ static ek_trace_layer layer_of(const char *name, const char *kind, int index, ek
                             .recompute = {.n = !isnan(again), .wall_median = again * 1e6}};
 }
 
-/* Two ranks with layers 2, 3, 6, 7 and 9 of ten: what lies between is counted, times are medians over the kind, again
+/* Two ranks with layers 2, 3, 6, 7 and 9 of ten: those between are counted, times are medians over the kind, again
  * running half the forward pass is full recomputation, and layers are unlike above 1.5 times the shortest. */
 static void layers_by_hand_give_these_counts_and_times(void **state)
 {
@@ -1075,8 +1075,8 @@ static void layers_by_hand_give_these_counts_and_times(void **state)
     }
 }
 
-/* Names that no layer has are answered with the nearest that the traces show by themselves, the most alike first:
- * with 2, 7 and 8 edits to the whole or what is behind the number, and with 1, 5 and 9. */
+/* Names that no layer has are answered with the nearest that the traces show by themselves, the most alike first: with
+ * 2, 7 and 8 edits to the whole or the part after the number, and with 1, 5 and 9. */
 static void a_missing_name_is_answered_with_the_nearest(void **state)
 {
     (void)state;
@@ -1107,7 +1107,7 @@ static void a_missing_name_is_answered_with_the_nearest(void **state)
     assert_non_null(strstr(err.message, "no body layer of the traces is called 'DecoderLayr'; the nearest are "
                                         "'DecoderLayer', 'DenseLayer' and 'lm_head-Head'; correct"));
     trace_remove(shape.form, folder, 0);
-    /* where they cannot be read again that is what is wrong */
+    /* where they cannot be read again, that is the error */
     assert_int_equal(ek_trace_check_names(&run, &at, 1, &options, &role, &index, &err), EK_ERR_SYSTEM);
     options.n_body = 1;
     options.n_tail = 0;

@@ -1,6 +1,6 @@
-/* Over all traces of ../shared/reference and examples/: the step is one figure in the JSON, the diagnosis and the page,
- * and what is not known in the JSON is not known in the table of steps, the page's table and the summary either. Then
- * the definition of a step's length, case by case. */
+/* Tests over all traces of ../shared/reference and examples/ that the step has the same length in the JSON, the
+ * diagnosis and the page, and that figures unknown in the JSON are also unknown in the table of steps, the page's table
+ * and the summary. Also tests the definition of a step's length, case by case. */
 #include "evenkeel/diagnose.h"
 #include "evenkeel/trace.h"
 #include "evenkeel/trace_report.h"
@@ -36,7 +36,7 @@ static void keep(const char *path)
     assert_non_null(found[n_found++]);
 }
 
-/* Every folder with files of a profiler is a run, and every Chrome trace of Kineto one of its own. */
+/* Every folder with files of a profiler is a run, and every Chrome trace of Kineto is a separate one. */
 static void find_runs(const char *folder, int depth)
 {
     DIR *dir = depth < DEPTH ? opendir(folder) : NULL;
@@ -61,7 +61,7 @@ static void find_runs(const char *folder, int depth)
         keep(folder);
 }
 
-/* ---- what is written of a run ---- */
+/* ---- output of a run ---- */
 
 typedef struct written {
     char *text, *csv;
@@ -164,9 +164,9 @@ static bool check_one_step(const ek_trace_run *run, const written *w)
     return true;
 }
 
-/* ---- what is not known ---- */
+/* ---- unknown figures ---- */
 
-/* The cell of a line, which holds no quotes here; NULL when it is empty. */
+/* The cell of a line, which has no quotes here; NULL when it is empty. */
 static const char *cell_of(const char *line, int column, char *cell, size_t room)
 {
     bool quoted = false;
@@ -305,7 +305,7 @@ static int check_unknown(const written *w)
     return n;
 }
 
-/* A wait for data lies in the step, beside what the device did then. */
+/* A wait for data lies in the step, parallel to the device's work. */
 static void check_waits(const ek_trace_run *run)
 {
     for (int r = 0; r < run->n_ranks; r++)

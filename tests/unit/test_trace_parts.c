@@ -1,6 +1,6 @@
-/* Partial results: every rank of every made and every reference profile comes back as it was, whole runs give the same
- * JSON from parts in any order, and from processes of a team; bytes that are cut, changed or made up are refused or
- * harmless. Columns and records against random ones. */
+/* Tests partial results: every rank of every made and every reference profile is read back unchanged, whole runs give
+ * the same JSON from parts in any order, and from processes of a team; bytes that are cut, changed or random are
+ * refused or harmless. Columns and records are compared with random ones. */
 #define _XOPEN_SOURCE 700
 #include "input.h"
 
@@ -69,7 +69,7 @@ static void columns_come_back(void **state)
         assert_ptr_equal(in.at, in.end);
         assert_memory_equal(value, back, n * sizeof *value);
         assert_memory_equal(real, real_back, n * sizeof *real);
-        for (size_t cut = 0; cut < out.n; cut++) { /* what is cut is noticed */
+        for (size_t cut = 0; cut < out.n; cut++) { /* a cut is noticed */
             ek__cursor less = {out.at, out.at + cut, false};
             ek__column_read(&less, back, n, round % 2 ? beside : NULL);
             ek__column_read_real(&less, real_back, n);
@@ -83,7 +83,7 @@ static void columns_come_back(void **state)
 
 static const ek__record_type *const all_records[] = {&ek__record_rank, &ek__record_derived, &ek__record_files};
 
-/* Bytes of a record that no member names, but for what aligns the next. */
+/* Bytes of a record that belong to no member, except padding before the next. */
 static void check_members(const ek__record_type *record)
 {
     unsigned char *named = calloc(1, record->size);
@@ -234,7 +234,7 @@ static void random_records_come_back(void **state)
         }
 }
 
-/* ---- what follows from pieces ---- */
+/* ---- results from pieces ---- */
 
 static void what_follows_from_pieces_comes_back(void **state)
 {
@@ -460,7 +460,7 @@ static void *take_part(void *argument)
     return NULL;
 }
 
-/* `own`: process i has path i alone, and all of them --local. */
+/* `own`: process i has only path i, and all of them --local. */
 static char *read_together(int size, const char *const *path, int n, bool own, ek_trace_options options, ek_error *err)
 {
     thread_team team;
@@ -476,7 +476,7 @@ static char *read_together(int size, const char *const *path, int n, bool own, e
     return all[0].text;
 }
 
-/* What tables tell of the whole run: three ranks, each of which says another part of it. */
+/* Facts of the whole run from tables: three ranks, each with another part of them. */
 static void topologies_are_put_together(void **state)
 {
     (void)state;
@@ -602,7 +602,7 @@ static void cut_and_changed_parts_are_refused(void **state)
     free(bytes);
 }
 
-/* Records with bytes changed, behind a right checksum: refused, or a rank that can be reported. */
+/* Records with changed bytes and a valid checksum: refused, or a rank that can be reported. */
 static void made_up_records_are_refused_or_harmless(void **state)
 {
     (void)state;

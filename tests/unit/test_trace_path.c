@@ -1,6 +1,6 @@
-/* The critical path. Oracle: small programs of several ranks, hosts, streams and collectives are run in a simulation
- * that knows what waits for what; their traces, each with a clock of its own, must lead to the longest of all paths
- * through that program, which are gone through one by one. */
+/* Tests the critical path. Oracle: small programs of several ranks, hosts, streams and collectives run in a simulation
+ * that knows all dependencies; their traces, each with a separate clock, must give the longest of all paths through
+ * that program, which are enumerated. */
 #include "tree.h"
 
 #include <inttypes.h>
@@ -14,11 +14,11 @@ enum { MAX_RANKS = 3, MAX_OPS = 16, N_STREAMS = 3, COMMUNICATION = 2 };
 
 typedef enum op_kind { LAUNCH, COLLECTIVE, SYNC, WORK, DATA } op_kind;
 
-/* What a host does next. Microseconds. */
+/* The next action of a host. Microseconds. */
 typedef struct op {
     op_kind kind;
     int stream, duration; /* of the kernel, the transfer or the host */
-    int depends;          /* op of this rank whose kernel must have ended; -1 */
+    int depends;          /* op of this rank with the kernel that must have ended; -1 */
     int number;           /* of a collective */
     bool done;
     int called, returned; /* the host's times */
@@ -29,7 +29,7 @@ typedef struct program {
     int n_ranks, n_collectives;
     int n[MAX_RANKS];
     op at[MAX_RANKS][MAX_OPS];
-    int64_t clock[MAX_RANKS]; /* what a rank's clock shows at 0 */
+    int64_t clock[MAX_RANKS]; /* a rank's clock at 0 */
     int transfer[MAX_OPS];    /* by number of the collective */
 } program;
 
@@ -101,7 +101,7 @@ static int later(int a, int b)
     return a > b ? a : b;
 }
 
-/* A kernel's earliest start by what it waits for; -1: some of that has not been run. */
+/* A kernel's earliest start by its dependencies; -1: some of them have not run. */
 static int start_of(const program *p, int rank, int i)
 {
     const op *o = &p->at[rank][i], *stream = before_on_stream(p, rank, i);
@@ -182,7 +182,7 @@ static int end_of(const program *p, int rank)
 
 /* ---- all paths ---- */
 
-/* What lies on a path, from its end on. */
+/* The parts of a path, from its end on. */
 typedef struct sums {
     int64_t length, kernels, transfers, host, data;
 } sums;
@@ -345,7 +345,7 @@ static void check_stretches(const program *p, int rank)
     assert_int_equal(time, end_of(p, rank));
 }
 
-/* What ranks wait in collectives for the one that came last, where one did. */
+/* Waits of ranks in collectives for the last rank, where there is one. */
 static void check_waits(const program *p)
 {
     double expected[MAX_RANKS][MAX_RANKS] = {{0}}, got[MAX_RANKS][MAX_RANKS] = {{0}};
@@ -360,7 +360,7 @@ static void check_waits(const program *p)
         for (int r = 0; r < p->n_ranks; r++)
             n_last += start[r] == start[last];
         if (n_last > 1)
-            return; /* nobody knows for which of them */
+            return; /* it is unknown for which of them */
         for (int r = 0; r < p->n_ranks; r++)
             expected[r][last] += 1000.0 * (start[last] - start[r]);
     }

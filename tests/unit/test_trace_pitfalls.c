@@ -1,6 +1,6 @@
-/* One small case for each way in which traces and tables have surprised their readers, through ek_trace_run_read on
- * files written here; then the comparisons of ranks with answers worked out by hand. Times in the files are
- * microseconds, the figures asserted nanoseconds. */
+/* Tests pitfalls of traces and tables: one small case for each, through ek_trace_run_read on files written here; then
+ * the comparisons of ranks with answers computed by hand. Times in the files are microseconds, the figures asserted
+ * nanoseconds. */
 #include "input.h"
 
 #include <math.h>
@@ -18,7 +18,7 @@ enum { ROOM = 1 << 16 };
 static char folder[256]; /* of the case at hand */
 static char text[ROOM];  /* the file being written */
 static size_t length;
-static ek_trace_run run; /* what was read */
+static ek_trace_run run; /* the run that was read */
 static ek_error err;
 static said heard;
 
@@ -39,7 +39,7 @@ static const char *path_of(const char *name)
     return path;
 }
 
-/* Write what was added; folders above it are made. */
+/* Write the added files; parent folders are made. */
 static void write_bytes(const char *name, const char *bytes, size_t size)
 {
     char path[512];
@@ -82,7 +82,7 @@ static const ek_trace_rank *read_rank(const char *name)
     return &run.rank[0];
 }
 
-/* What was added, as trace_view.json. */
+/* The added events, as trace_view.json. */
 static const ek_trace_rank *read_trace(void)
 {
     write_file("trace_view.json");
@@ -128,7 +128,7 @@ static int tear_down(void **state)
     "{\"ph\":\"M\",\"name\":\"process_name\",\"pid\":5,\"tid\":0,\"args\":{\"name\":\"Overlap Analysis\"}}"
 #define TASK "\"args\":{\"Task Type\":\"AI_CORE\"}"
 
-/* An event of the device, 'start' and 'duration' as they shall stand in the file. */
+/* An event of the device, 'start' and 'duration' as they are written in the file. */
 static void add_kernel(const char *start, const char *duration)
 {
     add(",{\"ph\":\"X\",\"name\":\"MatMul1\",\"pid\":3,\"tid\":2,\"ts\":%s,\"dur\":%s," TASK "}", start, duration);
@@ -174,7 +174,7 @@ static void times_are_texts_or_numbers_and_keep_their_nanoseconds(void **state)
 static void numbers_beyond_doubles_stay_apart(void **state)
 {
     (void)state;
-    /* Two arrows whose ids differ in the last digit of 2^53 + ..., two processes beyond 2^32. */
+    /* Two arrows with ids that differ in the last digit of 2^53 + ..., two processes beyond 2^32. */
     add("[{\"ph\":\"M\",\"name\":\"process_name\",\"pid\":4376751100,\"tid\":0,\"args\":{\"name\":\"Ascend "
         "Hardware\"}},"
         "{\"ph\":\"M\",\"name\":\"process_name\",\"pid\":4376751101,\"tid\":0,\"args\":{\"name\":\"Python\"}}");
@@ -255,7 +255,7 @@ static void the_same_event_twice_counts_once_in_unions(void **state)
     assert_int_equal(rank->step[0].own.computing, 5000);
 }
 
-/* What the profiler writes of a step, `times` times each. */
+/* The profiler's output for a step, `times` times each. */
 static const ek_trace_rank *read_step(int times)
 {
     add("[" LAYERS);
@@ -290,7 +290,7 @@ static void events_that_are_there_twice_count_once(void **state)
     }
 }
 
-/* What begins and ends together on several streams is compared with all of them. */
+/* An event that begins and ends together on several streams is compared with all of them. */
 static void copies_are_found_among_what_runs_at_once(void **state)
 {
     (void)state;
@@ -350,7 +350,7 @@ static void shapes_of_files_do_not_matter(void **state)
     assert_int_equal(read_trace()->device.computing, 11000);
     add("{\"displayTimeUnit\":\"ms\",\"x\":[[{\"traceEvents\":0}]],\"traceEvents\":%s,\"z\":{}}", events);
     assert_int_equal(read_trace()->device.computing, 11000);
-    for (const char *at = events; *at; at++) /* on many lines; no text in it holds such characters */
+    for (const char *at = events; *at; at++) /* on many lines; no text in it has such characters */
         add(strchr("{}[],:", *at) ? " %c\r\n\t" : "%c", *at);
     assert_int_equal(read_trace()->device.computing, 11000);
     gzFile packed = gzopen(path_of("packed.json.gz"), "wb");
@@ -409,7 +409,7 @@ static void a_cut_file_is_read_as_far_as_it_goes(void **state)
     assert_int_equal(rank->device.computing, 5000);
     assert_int_equal(rank->counts.n_items, 6);
     assert_non_null(rank->source[0].problem);
-    assert_int_equal(rank->source[0].problem_offset, whole); /* behind the last event that is whole */
+    assert_int_equal(rank->source[0].problem_offset, whole); /* after the last event that is whole */
     assert_int_equal(heard.n_warnings, 1);
 }
 
@@ -558,7 +558,7 @@ static void steps_count_from_anywhere_and_strays_are_reported(void **state)
     add_step(1010, 200, 100);
     add_task(110, 10);
     add_task(210, 20);
-    add_task(500, 30); /* behind both */
+    add_task(500, 30); /* after both */
     add("]");
     const ek_trace_rank *rank = read_trace();
     assert_int_equal(rank->n_steps, 2);
@@ -681,7 +681,7 @@ static void databases_alone_are_named_with_what_to_do(void **state)
     assert_non_null(strstr(run.finding[0].text, "2 databases without the tables of an export lie there unread"));
     assert_non_null(strstr(run.finding[0].text, "/analysis.db, ...)"));
     assert_non_null(strstr(run.finding[0].advice, "export_type=[ExportType.Text]"));
-    /* Beside text they say the same again. */
+    /* Beside text they repeat the same. */
     add("Name,Duration(us),Start Time(us)\na,5,1\n");
     write_file("h_ascend_pt/ASCEND_PROFILER_OUTPUT/kernel_details.csv");
     assert_int_equal(read_with(&options, "h_ascend_pt"), EK_OK);
@@ -769,7 +769,7 @@ static void older_links_are_between_global_ranks(void **state)
     assert_float_equal(c->link[0].bandwidth_gbps, 2, 1e-9);
 }
 
-/* ---- what ranks say together ---- */
+/* ---- comparisons of ranks ---- */
 
 static void write_metadata(int rank, const char *groups)
 {
@@ -835,7 +835,7 @@ static void topology_is_put_together_from_what_ranks_list(void **state)
     assert_int_equal(t->tensor, 2);
     assert_int_equal(t->pipeline, 2);
     assert_int_equal(t->world_size, 4);
-    /* pp [0,2] twice (one name may stand for two groups), pp [1,3] twice, tp twice, all once */
+    /* pp [0,2] twice (two groups may have the same name), pp [1,3] twice, tp twice, all once */
     assert_int_equal(t->n_groups, 7);
     assert_string_equal(group_at("pp", 0)->key, "group_name_1");
     assert_string_equal(group_at("pp", 1)->key, "group_name_9");
@@ -843,7 +843,7 @@ static void topology_is_put_together_from_what_ranks_list(void **state)
     assert_int_equal(group_at("pp", 2)->rank[0], 1);
     assert_null(group_at("pp", 4));
     assert_string_equal(group_at("tp", 0)->key, "10.0.0.0%eth0_60000_0_17");
-    assert_int_equal(group_at("tp", 1)->rank[1], 3); /* who has no files */
+    assert_int_equal(group_at("tp", 1)->rank[1], 3); /* without files */
     assert_int_equal(run.n_ranks, 3);
     for (int r = 0; r < 3; r++)
         assert_int_equal(run.rank[r].stage, r / 2);

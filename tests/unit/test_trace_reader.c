@@ -1,6 +1,6 @@
-/* The event reader. The oracle writes the events itself, in every form a profiler might, and knows what must come out:
- * key order, spacing, quoting, escapes, place of the metadata, compression, number of threads and cuts at every byte
- * change nothing but what they must. */
+/* Tests the event reader. The oracle writes the events itself, in every form a profiler might, and knows the expected
+ * result: key order, spacing, quoting, escapes, place of the metadata, compression, number of threads and cuts at every
+ * byte have no other effect than the expected one. */
 #include "input.h"
 
 #include <math.h>
@@ -296,7 +296,7 @@ static void a_file_cut_anywhere_keeps_its_whole_events(void **state)
     text t = {0};
     random_state = 4711;
     make_trace(&t, all, &f);
-    /* Where events end is told by a scan that knows strings only. */
+    /* The ends of events come from a scan that only knows strings. */
     size_t begin = (size_t)(strstr(t.at, "\"traceEvents\" :[") - t.at) + 16;
     for (size_t cut = 0; cut < t.size; cut += 1 + random_below(7)) {
         int64_t n_events = 0, depth = 0;
@@ -571,7 +571,7 @@ static void damaged_compressed_files_give_what_is_before_the_damage(void **state
     put_large(&t, 3 << 20);
     size_t n = kernels_of_damaged(&t, 1, 0);
     assert_true(kernels_of_damaged(&t, 0.5, 0) > n * 4 / 10);
-    assert_true(kernels_of_damaged(&t, 1, 6) > n * 9 / 10); /* a wrong checksum behind the last byte */
+    assert_true(kernels_of_damaged(&t, 1, 6) > n * 9 / 10); /* a wrong checksum after the last byte */
     free(t.at);
 }
 
@@ -616,8 +616,7 @@ static void structure_bits_agree_with_bytes(void **state)
     free(block.data);
 }
 
-/* Names of one size whose middle and end are the same, again and again; and bytes that mean something else within
- * quotes than without. */
+/* Many names of one size with the same middle and end; and bytes with a different meaning inside quotes. */
 static void names_alike_are_told_apart(void **state)
 {
     (void)state;

@@ -1,5 +1,5 @@
-/* Receives and sends of steps that only tables tell. Oracles: occupancy of a grid of microseconds for random lists, and
- * traces with a pipeline, whose events are written as tables and must give the trace's own figures. */
+/* Tests receives and sends of steps that only tables contain. Oracles: occupancy of a grid of microseconds for random
+ * lists, and traces with a pipeline: their events are written as tables and must give the trace's own figures. */
 #include "made_traces.h"
 #include "skip.h"
 #include "tree.h"
@@ -115,7 +115,7 @@ typedef struct truth {
     int n_receives, receive, exposed, n_sends, send, computing, communication, not_overlapped, free, span;
 } truth;
 
-/* What every microsecond is used for. */
+/* The use of every microsecond. */
 static truth count(const row *rows, int n)
 {
     truth t = {0};
@@ -153,7 +153,7 @@ static int make_rows(ek__random *random, row *rows)
     return n;
 }
 
-/* `split`: collectives are in communication.json alone. */
+/* `split`: collectives are only in communication.json. */
 static void write_rows(row rows[N_STEPS][MAX_ROWS], const int *n, bool split, bool both)
 {
     written w = begin_tables(true, split || both);
@@ -264,7 +264,7 @@ static void says_what_sums_leave_open(void **state)
     static const char receives[] =
         ENTRY("hcom_receive__1_0_1", "1000", "6") ", " ENTRY("hcom_receive__1_1_1", "5000", "6");
     write_communication(receives);
-    /* Nothing is hidden: what waits is known without the kernels. */
+    /* Nothing is hidden: waits are known without the kernels. */
     write_step(20000, 12000, 0, 3000);
     read_run(top);
     const ek_trace_step *step = step_of("7");
@@ -285,7 +285,7 @@ static void says_what_sums_leave_open(void **state)
     assert_true(has_note("step 7 between 6.00 and 8.00 ms"));
     ek_trace_run_clear(&run);
     unlink(below("ASCEND_PROFILER_OUTPUT/step_trace_time.csv"));
-    /* Alone: the step is there, and what is computed in it unknown. */
+    /* By itself: the step is there, and its computing is unknown. */
     read_run(top);
     step = step_of("7");
     assert_us(step->receive, 12000);
@@ -358,7 +358,7 @@ static bool is_core(const char *type)
     return strncmp(type, "AI_", 3) == 0 || strncmp(type, "MIX_", 4) == 0;
 }
 
-/* The trace's device events, each in the step whose window its start lies in; collectives into one table or the other.
+/* The trace's device events, each in the step with its start in the window; collectives into one table or the other.
  * Times lose their first digits, so that a double keeps the nanosecond. */
 static void write_events(const json_t *events, bool split)
 {

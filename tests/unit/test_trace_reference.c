@@ -1,5 +1,5 @@
-/* Reference values of made, real and synthetic traces: every case of an expected.json is read as a user would, put out
- * as JSON, and looked up where docs/trace-json.md says that kind of figure stands. The values of the made ones come
+/* Tests reference values of made, real and synthetic traces: every case of an expected.json is read as a user would,
+ * written as JSON, and looked up at that kind of figure's place in docs/trace-json.md. The values of the made ones come
  * from slow loops (made_traces.h), those of ../shared, where it is there, from the producers, from other public tools,
  * from exact arithmetic or from the generators of the synthetic files. */
 #include "input.h"
@@ -45,7 +45,7 @@ static double tolerance_named(const trial *t, const char *name)
     return value ? json_number_value(value) : NAN;
 }
 
-/* By the unit that a key's name says, else the one that the case gives for its times or for all. */
+/* By the unit in a key's name, else the one that the case gives for its times or for all. */
 static double tolerance_of(const trial *t, const char *key)
 {
     static const char *const units[][2] = {
@@ -98,7 +98,7 @@ static void compare_members(trial *t, const char *path, const json_t *expected, 
     }
 }
 
-/* What is expected must be there; there may be more, but at the end of a list that is a "top" only. */
+/* Expected entries must be there; more are permitted only at the end of a "top" list. */
 static void compare(trial *t, const char *path, const char *key, const json_t *expected, const json_t *actual)
 {
     char place[512];
@@ -122,7 +122,7 @@ static void compare(trial *t, const char *path, const char *key, const json_t *e
     }
 }
 
-/* ---- where a kind stands (docs/trace-json.md) ---- */
+/* ---- the place of each kind (docs/trace-json.md) ---- */
 
 static const json_t *member(const json_t *object, const char *name)
 {
@@ -134,7 +134,7 @@ static const json_t *rank_at(const json_t *answer, size_t i)
     return json_array_get(member(answer, "ranks"), i);
 }
 
-/* Member of a list whose `key` is this text or number. */
+/* Member of a list with this text or number as its `key`. */
 static const json_t *find(const json_t *list, const char *key, const char *text)
 {
     for (size_t i = 0; i < json_array_size(list); i++) {
@@ -257,7 +257,7 @@ static json_t *mean_backward_ms(const json_t *answer)
     return json_real(n > 0 ? sum / n : -1);
 }
 
-/* The reference has words of its own for layers that have no number: they stand for the configured names. */
+/* The reference has its own words for layers without a number: they mean the configured names. */
 static const json_t *find_layer(const json_t *layers, const json_t *params, const char *word)
 {
     static const char *const tail[] = {"norm", "head", "loss"};

@@ -1,6 +1,6 @@
-/* The analyses over made, real and generated traces with known answers: every case of an expected.json that a trace
- * alone decides, with the names and tolerances that stand there. The made ones are made_traces.h's; those of ../shared
- * are not part of the project and count where they are there. */
+/* Tests the analyses over made, real and generated traces with known answers: every case of an expected.json that
+ * depends only on the trace, with its names and tolerances. The made ones are made_traces.h's; those of ../shared are
+ * not part of the project and are used where available. */
 #include "input.h"
 #include "made_traces.h"
 
@@ -162,7 +162,7 @@ static void check_ascend_step(const char *name, json_t *c, json_t *expected, con
         {"iteration_time", us(s->host_step), false},
         {"scope_default_busy", us(s->scope_default_busy), false},
         {"scope_gradients_busy", us(s->scope_gradients_busy), false},
-        /* of the CSV, not of the trace; what the trace says is within its rounding */
+        /* of the CSV, not of the trace; the trace's value is within its rounding */
         {"csv_stage", round(us(s->stage) * 4) / 4, false},
         {"csv_preparing", round(us(s->preparing) * 4) / 4, false},
     };

@@ -1,6 +1,6 @@
-/* What users see of a run's traces: JSON that any parser takes with times to the nanosecond, tables whose rows fit
- * their header, a picture inside its page, a summary that stays short for many ranks, and every finding on both sides
- * of its threshold. Runs are made by hand, so that every figure is known. */
+/* Tests the output for a run's traces: JSON that any parser accepts with times to the nanosecond, tables with rows that
+ * fit their header, a picture inside its page, a summary that stays short for many ranks, and every finding on both
+ * sides of its threshold. Runs are made by hand, so that every figure is known. */
 #include "input.h"
 
 #include <jansson.h>
@@ -99,7 +99,7 @@ static void times_are_exact_to_the_nanosecond(void **state)
         {1, "0.001"},
         {-1, "-0.001"},
         {1736408883688177930, "1736408883688177.930"},
-        {9007199254740993, "9007199254740.993"}, /* no double holds it */
+        {9007199254740993, "9007199254740.993"}, /* no double can represent it */
         {INT64_MAX, "9223372036854775.807"},
         {INT64_MIN, "-9223372036854775.808"},
     };
@@ -258,7 +258,7 @@ static void the_summary_of_many_ranks_is_short(void **state)
     assert_non_null(strstr(text, "Details of rank 37, the busiest"));
     assert_null(strstr(text, "\033"));
     free(text);
-    for (int r = 0; r < MAX_RANKS; r++) /* one tells */
+    for (int r = 0; r < MAX_RANKS; r++) /* one has a value */
         f->rank[r].mean.free = r == 12 ? 10 * MS : EK_TRACE_UNKNOWN;
     text = written(ek__trace_write_text, &f->run, NULL);
     assert_non_null(strstr(text, "\nfree                           10.00       10.00       10.00  rank 12\n"));
@@ -318,7 +318,7 @@ static void a_picture_and_a_summary_match_golden(void **state)
     free_fixture(f);
 }
 
-/* The ranks' means as bars; of one rank alone its steps, too. What is not known has no length. */
+/* The ranks' means as bars; of a single rank its steps, too. Unknown values have no bar. */
 static void ranks_and_steps_are_drawn_where_it_is_wanted(void **state)
 {
     (void)state;
@@ -365,7 +365,7 @@ static void times_of_steps_are_found_above_their_share_only(void **state)
     assert_int_equal(f->run.n_findings, 1); /* 30 of 100 ms are exposed communication, whatever it waits for */
     assert_string_equal(f->run.finding[0].id, "exposed-communication");
     assert_int_equal(f->run.finding[0].gain_ns, EK_TRACE_UNKNOWN);
-    /* An empty queue says it where no idle time does, without how much. */
+    /* An empty queue shows it where no idle time does, without the amount. */
     f->rank[1].data.near_empty_queue = true;
     const ek_trace_finding *queue = found(f, "data-loading");
     assert_non_null(queue);

@@ -1,8 +1,8 @@
-/* A whole run from its files: the same bytes whatever the order of the paths and the number of threads; and every
- * allocation failing once, which must end in EK_ERR_MEMORY or in the whole result (the sanitizer sees that nothing
- * leaks). The runs are those of the generator with tables beside them. Linked with --wrap for the allocators and the
- * pool, so the library itself needs no hook. Jansson's own allocations do not fail here: it takes some of them for bad
- * syntax.
+/* Tests reading a whole run from its files: the same bytes whatever the order of the paths and the number of threads;
+ * and every allocation failing once, which must end in EK_ERR_MEMORY or in the whole result (the sanitizer checks that
+ * nothing leaks). The runs are those of the generator with tables beside them. Linked with --wrap for the allocators
+ * and the pool, so the library itself needs no hook. Jansson's own allocations do not fail here: it takes some of them
+ * for bad syntax.
  */
 #include "failing_heap.h"
 #include "input.h"
@@ -164,7 +164,7 @@ static void put_tables(const char *run, int rank)
         copy_fixture(side[i], below("%s/rank_%d_ascend_ms/ASCEND_PROFILER_OUTPUT/%s", run, rank, side[i]));
 }
 
-/* What says how `n` ranks are arranged: stages in order, ranks of one stage side by side. */
+/* The arrangement of `n` ranks: stages in order, ranks of one stage side by side. */
 static void put_topology(const char *run, int rank, int n_stages, int n)
 {
     char text[1024];
@@ -218,7 +218,7 @@ static void cut_short(const char *path, long bytes)
     assert_int_equal(truncate(path, about.st_size - bytes), 0);
 }
 
-/* ---- what comes out ---- */
+/* ---- results ---- */
 
 /* Layers for the balancer: their number, or -1 where the run has none. */
 static ek_status count_layers(const ek_trace_run *run, int *n, ek_error *err)
@@ -233,7 +233,7 @@ static ek_status count_layers(const ek_trace_run *run, int *n, ek_error *err)
     return status == EK_ERR_INPUT ? EK_OK : status;
 }
 
-/* The run as JSON, the number of its layers and of warnings behind it; the caller frees it. NULL with *status when
+/* The run as JSON, followed by the number of its layers and of warnings; the caller frees it. NULL with *status when
  * reading fails. */
 static char *read_as_json(const char *const *path, int n, const ek_trace_options *options, ek_status *status)
 {
@@ -393,7 +393,7 @@ static void operators_measured_beside_are_those_of_one_thread(void **state)
     }
 }
 
-/* What a caller keeps of the progress; only one thread may be in the callback at a time. */
+/* The caller's record of the progress; only one thread may be in the callback at a time. */
 typedef struct watch {
     int n, stop_at; /* calls; the one that stops */
     double share;

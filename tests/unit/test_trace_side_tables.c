@@ -1,6 +1,6 @@
-/* The tables beside a trace: communication, memory, data pipeline, marks. Oracles: figures worked out by hand for the
- * fixtures, naive sums and a sweep tick by tick for random tables, and the known values of
- * made and of real traces. */
+/* Tests the tables beside a trace: communication, memory, data pipeline, marks. Oracles: figures computed by hand for
+ * the fixtures, naive sums and a sweep tick by tick for random tables, and the known values of made and of real
+ * traces. */
 #include "input.h"
 
 #include <jansson.h>
@@ -25,7 +25,7 @@ static unsigned random_below(unsigned n)
     return (unsigned)((random_state >> 20) % n);
 }
 
-/* ---- reading into a rank of its own ---- */
+/* ---- reading into a separate rank ---- */
 
 typedef struct reading {
     ek_trace_rank rank;
@@ -162,7 +162,7 @@ static void operators_that_cannot_be_read_are_named(void **state)
     assert_int_equal(c->n_comm_sums, 2);
     check_sum(&c->comm_sum[0], "step", false, "a@g", 2, (double[]){4, 0, 0, 4, 0}, 0);
     check_sum(&c->comm_sum[1], "step", false, "d", 1, (double[]){2, 0, 0, 2, 0}, 0);
-    /* Another file of the same rank goes behind; one that is nothing of the kind changes nothing. */
+    /* Another file of the same rank is appended; one of another kind changes nothing. */
     assert_int_equal(read_text(&r, ek__table_communication, "{}"), EK_OK);
     assert_int_equal(read_text(&r, ek__table_communication, "{\"(0, 1)\": {\"hcom@g\": {}}}"), EK_ERR_INPUT);
     assert_int_equal(c->n_comm_sums, 2);
@@ -288,7 +288,7 @@ static void older_files_count_every_operator(void **state)
     assert_int_equal(c->n_links, 2);
     assert_close_to(find_link(c, "33:0-8")->bandwidth_gbps, 3, 1e-12);
     assert_close_to(find_link(c, "11:0-1")->bandwidth_gbps, 4, 1e-12);
-    /* hccl_raw's links go behind, transports are made anew: SDMA joins, RDMA has another link. */
+    /* hccl_raw's links are appended, transports are made again: SDMA joins, RDMA has another link. */
     read_well(&r, ek__table_hccl_raw, fixture("hccl_raw_3.csv"));
     assert_int_equal(c->n_links, 5);
     assert_int_equal(c->n_transports, 3);
@@ -483,7 +483,7 @@ static void a_short_curve_keeps_every_point(void **state)
         assert_int_equal(point[i].time, i);
 }
 
-/* A file of Python's pickle in two protocols, and the same by json.dump(): figures worked out by hand. */
+/* A file of Python's pickle in two protocols, and the same by json.dump(): figures computed by hand. */
 static void snapshots_are_the_same_pickled_and_as_json(void **state)
 {
     (void)state;
@@ -561,7 +561,7 @@ static void what_is_no_snapshot_is_told(void **state)
     }
 }
 
-/* Events without times, of another shape than expected, and segments whose blocks have no addresses: of versions before
+/* Events without times, of another shape than expected, and segments with blocks without addresses: of versions before
  * and after those that are known. */
 static void entries_of_other_shapes_are_left_out(void **state)
 {
@@ -590,7 +590,8 @@ static void entries_of_other_shapes_are_left_out(void **state)
     end(&r);
 }
 
-/* Lifetimes of operators' allocations: what was released alone was there before, also where its size is below 0. */
+/* Lifetimes of operators' allocations: an allocation with only a release was there before, also where its size is below
+ * 0. */
 static void allocations_of_operators_become_a_map_of_each_device(void **state)
 {
     (void)state;
@@ -814,7 +815,7 @@ static void the_queue_that_feeds_training_is_the_one_nearest_to_the_root(void **
     assert_int_equal(d->op[0].parent, -1);
     assert_true(isnan(d->op[0].queue_average) && isnan(d->op[0].queue_length));
     assert_int_equal(d->op[1].id, 4);
-    assert_close_to(d->op[1].usage_rate, 2 / 64., 1e-12); /* not printed: worked out */
+    assert_close_to(d->op[1].usage_rate, 2 / 64., 1e-12); /* not printed: computed */
     assert_int_equal(d->op[4].parent, 1);
     assert_true(d->near_empty_queue); /* of 4, though 1 has the lower id and is full */
     assert_false(d->near_full_queue);
@@ -850,7 +851,7 @@ static void times_per_batch_are_read_sideways_and_upright(void **state)
         assert_close_to(d->per_pipeline_ms, .5, 0);
         assert_true(isnan(d->per_push_queue_ms));
     }
-    /* What is told twice counts as it was told first. */
+    /* Of duplicate values the first counts. */
     assert_int_equal(read_text(&r, ek__table_minddata_summary, "a,b\nper_batch_time,3\nper_batch_time,9\n"), EK_OK);
     assert_close_to(d->per_batch_ms, 3, 0);
     assert_int_equal(read_text(&r, ek__table_minddata_summary, "a,b\nper_batch_time,soon\n"), EK_OK);
@@ -1023,7 +1024,7 @@ static void words_of_python_are_no_numbers_and_texts_stay(void **state)
     end(&r);
 }
 
-/* Tables whose bytes were changed, cut or doubled at random: read, or refused with a message. */
+/* Tables with bytes changed, cut or doubled at random: read, or refused with a message. */
 static void damaged_tables_do_no_harm(void **state)
 {
     (void)state;

@@ -1,5 +1,5 @@
-/* The tables of operators, steps, groups and intervals. Oracles: the tables' own figures summed slowly, occupancy of a
- * grid of microseconds, and the known values of made and of real traces. */
+/* Tests the tables of operators, steps, groups and intervals. Oracles: the tables' own figures summed slowly, occupancy
+ * of a grid of microseconds, and the known values of made and of real traces. */
 #include "made_traces.h"
 #include "tree.h"
 
@@ -12,7 +12,7 @@
 #include "trace/tables/files.h"
 #include "trace/tables/tables.h"
 
-/* One rank in a run, without what a layout would tell. */
+/* One rank in a run, without the facts of a layout. */
 static ek_trace_run run;
 static ek_trace_rank *rank;
 static ek_trace_source source;
@@ -62,7 +62,7 @@ static int end_rank(void **state)
     return remove_top(state);
 }
 
-/* ---- who profiled ---- */
+/* ---- the profiler ---- */
 
 static void reads_the_rank_of_profiler_info(void **state)
 {
@@ -73,7 +73,7 @@ static void reads_the_rank_of_profiler_info(void **state)
     assert_int_equal(rank->producer, EK_PRODUCER_TORCH_NPU);
     assert_int_equal(
         read_text(ek__table_profiler_info, "{\"rank_id\": 3, \"rank_size\": 2, \"context_mode\": \"graph\"}"), EK_OK);
-    assert_int_equal(rank->rank, 7); /* what is known stays */
+    assert_int_equal(rank->rank, 7); /* known values stay */
     assert_int_equal(rank->world_size, 2);
     assert_int_equal(rank->producer, EK_PRODUCER_MINDSPORE);
     rank->rank = EK_TRACE_NO_RANK;
@@ -439,7 +439,7 @@ static void keeps_op_statistic_as_printed(void **state)
     assert_true(ops->table[0].average == 1750 && ops->table[0].ratio == 35);
     assert_int_equal(source.items, 3);
     assert_non_null(strstr(source.problem, "line 4"));
-    /* Alone it stands for the operators. */
+    /* By itself it replaces the operators. */
     assert_string_equal(ops->source, "op_statistic");
     assert_int_equal(ops->n, 2);
     assert_string_equal(ops->op[0].name, "MatMul");
@@ -575,7 +575,7 @@ static void matches_step_traces_with_cluster_tables(void **state)
     assert_int_equal(step->stage, 3500000);
     assert_int_equal(step->receive_alone, 4500000);
     assert_int_equal(step->collective_alone, 5500000);
-    /* Alone, the last row is the average. */
+    /* By itself, the last row is the average. */
     end_ranks();
     start_ranks(1);
     assert_int_equal(read_text(ek__table_cluster_analyse, "computation,communication_alone_time\n1,2\n3,4\n"), EK_OK);
@@ -608,7 +608,7 @@ static void finds_the_rank_with_the_longest_interval(void **state)
     run.n_ranks = 4;
 }
 
-/* ---- what is no such table ---- */
+/* ---- other tables ---- */
 
 static void names_the_column_that_is_missing(void **state)
 {
@@ -675,7 +675,7 @@ static const char *in_reference(const char *name)
     return path[next];
 }
 
-/* Give the cases of every reference to `check`, which says how many it looked at. */
+/* Give the cases of every reference to `check`, which returns how many it used. */
 static void go_through(int (*check)(const json_t *cases), const int least[MAX_TRACE_REFERENCES])
 {
     const char *folder[MAX_TRACE_REFERENCES];

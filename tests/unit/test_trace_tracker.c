@@ -1,5 +1,6 @@
-/* What is made of the memory tracker's dumps: held after the last use, by place and layer, never released, growth from
- * step to step. Oracles: a replay of random dumps tick by tick, and dumps of training loops whose growth is known. */
+/* Tests the analysis of the memory tracker's dumps: memory held after the last use, by place and layer, never released,
+ * growth from step to step. Oracles: a replay of random dumps tick by tick, and dumps of training loops with known
+ * growth. */
 #include "tree.h"
 
 #include <inttypes.h>
@@ -392,7 +393,7 @@ static void a_clean_loop_has_no_finding(void **state)
     ek_trace_run_clear(&run);
 }
 
-/* Layers whose tasks are called alike repeat, but they are no steps: each uses weights of its own. */
+/* Layers with tasks of the same names repeat, but they are no steps: each uses its own weights. */
 static void layers_are_no_steps(void **state)
 {
     (void)state;
@@ -423,7 +424,7 @@ static void layers_are_no_steps(void **state)
     ek_trace_run_clear(&run);
 }
 
-/* The tracker counts a task before what is allocated for it: what the running task makes is not held. */
+/* The tracker counts a task before its allocations: the outputs of the running task are not held. */
 static void what_the_running_task_makes_is_in_use(void **state)
 {
     (void)state;
@@ -437,7 +438,7 @@ static void what_the_running_task_makes_is_in_use(void **state)
         write_dump(tasks);
         const ek_trace_tracker *t = read_dump();
         assert_int_equal(t->peak_bytes, (int64_t)110 << 20);
-        assert_int_equal(t->held_bytes, (int64_t)10 << 20); /* of A alone */
+        assert_int_equal(t->held_bytes, (int64_t)10 << 20); /* only of A */
         assert_int_equal(t->released_peak_bytes, (int64_t)100 << 20);
         ek_trace_run_clear(&run);
     }
@@ -536,7 +537,7 @@ static void findings_are_worded_by_the_figures(void **state)
     assert_non_null(strstr(never->advice, "a dump of three steps or more would tell"));
     ek__pool_free(run.pool);
 
-    /* Two steps are too few to say that it grows; what is just at a limit is not much. */
+    /* Two steps are too few to report growth; a value at the limit is not reported. */
     ranks[0].memory.tracker = ranks[1].memory.tracker = least;
     ranks[1].memory.tracker.growth_bytes = MEGA(9);
     ranks[1].memory.tracker.n_steps = 2;

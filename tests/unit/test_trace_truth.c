@@ -1,7 +1,7 @@
-/* Whole runs from a generator that knows the truth, read as a user reads them: the folder of all ranks through
- * ek_trace_run_read(). Steps, where their time went, waits of the pipeline, layers, ratios and balance of stages must
- * come back within 0.1 %; what is a sum of whole nanoseconds must be exact. With EK_LONG set
- * also ten times as many shapes and one run of 200 MB. */
+/* Tests whole runs from a generator that knows the truth, read as a user reads them: the folder of all ranks through
+ * ek_trace_run_read(). Steps, the breakdown of their time, waits of the pipeline, layers, ratios and balance of stages
+ * must be recovered within 0.1 %; sums of whole nanoseconds must be exact. With EK_LONG set also ten times as many
+ * shapes and one run of 200 MB. */
 #include "input.h"
 
 #include <inttypes.h>
@@ -41,7 +41,7 @@ static int remove_folder(void **state)
 
 static const char *const form_name[] = {"MindSpore", "PyTorch on a GPU", "torch_npu"};
 
-/* What is being looked at, for messages. */
+/* The current case, for messages. */
 static char what[512];
 
 static void check_ns(const char *figure, int stage, int step, int64_t found, int64_t expected)
@@ -381,7 +381,7 @@ static void runs_of_torch_npu_give_their_truth(void **state)
     check_random(TRACE_TORCH_NPU, 103, 25);
 }
 
-/* Layers and stages as equal as can be: the imbalance is what the factors of the layers' numbers make it. */
+/* Layers and stages as equal as can be: the imbalance follows from the factors of the layers' numbers. */
 static void stages_of_unlike_layers_are_told(void **state)
 {
     (void)state;

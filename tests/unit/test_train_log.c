@@ -1,5 +1,5 @@
-/* Training logs: the words of every release, several ranks in one file, damage, restarts, and that a log of any size
- * reads the same. Lines are made up in the words of the frameworks. */
+/* Tests training logs: the format of every release, several ranks in one file, damage, restarts, and that a log of any
+ * size reads the same. Lines are invented in the frameworks' formats. */
 #include "input.h"
 
 #include <math.h>
@@ -252,7 +252,7 @@ static void whole_or_missing(const char *what, double got, double expected)
         near_or_nan("cut", what, got, expected);
 }
 
-/* Cut behind every byte: a step is there when its time is whole, and never with another one. */
+/* Cut after every byte: a step is there when its time is whole, and never with another one. */
 static void a_cut_log_never_tells_another_number(void **state)
 {
     (void)state;
@@ -397,7 +397,7 @@ static void a_batch_that_grows_is_the_last_ones(void **state)
     assert_true(ek_train_log_summarise(&log, &s));
     assert_int_equal(s.n, 3);
     assert_close_to(s.median_seconds, 2.01, 1e-12);
-    /* Where a step does not tell, it counts. */
+    /* A step without that information counts. */
     step[0].global_batch = NAN;
     step[0].seconds = 2.03;
     assert_true(ek_train_log_summarise(&log, &s) && s.n == 4);

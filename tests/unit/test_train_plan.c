@@ -1,4 +1,4 @@
-/* The pipeline of a training YAML: what is read, what is refused where, and what applying a plan changes. */
+/* Tests the pipeline of a training YAML: reading, refusals with their places, and the changes of applying a plan. */
 #include "input.h"
 #include "skip.h"
 
@@ -252,7 +252,7 @@ static void random_plan(ek_plan *plan, int p, int v, int n_layers)
     }
 }
 
-/* Every training YAML of the reference data: what is applied is what is read back, and only the lines of the settings
+/* Every training YAML of the reference data: the applied plan is read back, and only the lines of the settings
  * differ. */
 static void apply_random_plans(const char *folder, int least)
 {

@@ -1,7 +1,7 @@
-/* The document of a page, read again by an independent reader (jansson, zlib, a base64 and an untransposing of its own)
- * and compared with what it was made from: every block of random plans under every schedule to the last bit, arrows
- * with those that a search over all pairs of blocks finds, what is held with the memory curve, bars with the step time.
- * Names that want to be markup, allocations that fail, and a small document as it should look. */
+/* Tests the document of a page, read again by an independent reader (jansson, zlib, and its own base64 and
+ * untransposing) and compared with its source: every block of random plans under every schedule to the last bit, arrows
+ * with those that a search over all pairs of blocks finds, held memory with the memory curve, bars with the step time.
+ * Also names that look like markup, allocations that fail, and the expected text of a small document. */
 #include "report_fixture.h"
 
 #include <jansson.h>
@@ -38,7 +38,7 @@ static int digit_of(char c)
     return at ? (int)(at - digits) : -1;
 }
 
-/* The bytes behind a base64 of zlib; to free. */
+/* The bytes of a base64 of zlib; to free. */
 static unsigned char *unpacked(const char *text, size_t *size)
 {
     size_t n = 0, length = strlen(text);
@@ -432,7 +432,7 @@ static int stage_of(const ek_timeline *t, size_t block)
     return s;
 }
 
-/* Does `to` take what `from` gives, on another stage? By what the schedule's words say, block against block. */
+/* Does `to` use the output of `from`, on another stage? By the schedule's definition, block against block. */
 static bool feeds(const ek_timeline *t, size_t from, size_t to)
 {
     const ek_interval *a = &t->block[from], *b = &t->block[to];
@@ -511,7 +511,7 @@ static void check_held(const random_case *x, const json_t *run)
         for (size_t k = x->t.first[s]; k < x->t.first[s + 1]; k++) {
             const ek_interval *b = &x->t.block[k];
             double middle = b->start + (b->end - b->start) / 2;
-            /* Blocks of no duration end together: the last one's memory is what stays. */
+            /* Blocks of no duration end together: the last one's memory remains. */
             bool last = k + 1 == x->t.first[s + 1] || b[1].end > b->end;
             bool back = k + 1 < x->t.first[s + 1] && b[1].start == b->end && b[1].during_mb > b->memory_mb;
             if (last && !back) {
@@ -566,8 +566,8 @@ static void bars_sum_to_the_step(void **state)
     for_random_plans(4, 20, check_breakdown);
 }
 
-/* What a block is said to wait for gives its start again: when its stage has sent what it owes and its source's result
- * has come, and the stage has received it. */
+/* The reported dependency of a block gives its start again: the time when its stage has made its sends, its source's
+ * result has arrived, and the stage has received it. */
 static void check_waits(const random_case *x, const json_t *run)
 {
     (void)run;
@@ -604,7 +604,7 @@ static void waits_give_the_starts_again(void **state)
     for_random_plans(7, 20, check_waits);
 }
 
-/* Every recomputed layer lengthens each of its micro-batches once, and what F adds is what its layers keep. */
+/* Every recomputed layer lengthens each of its micro-batches once, and F adds the saved activations of its layers. */
 static void check_recompute(const random_case *x, const json_t *run)
 {
     (void)run;
@@ -630,7 +630,7 @@ static void recomputation_and_activations_are_those_of_the_layers(void **state)
     for_random_plans(5, 6, check_recompute);
 }
 
-/* The layers counted, times what one takes, are what ek_plan_costs() says. */
+/* The number of layers times the cost of one equals ek_plan_costs(). */
 static void check_counts(const random_case *x, const json_t *run)
 {
     int p = x->plan.n_stages, n = p * x->plan.n_chunks;
@@ -682,7 +682,7 @@ static void layers_are_counted_where_they_sit(void **state)
     for_random_plans(6, 12, check_counts);
 }
 
-/* Without a model memory is counted in micro-batches, and says so. */
+/* Without a model memory is counted in micro-batches, with that unit. */
 static void memory_in_another_unit_is_named(void **state)
 {
     (void)state;
@@ -702,7 +702,7 @@ static void memory_in_another_unit_is_named(void **state)
     const json_t *bars = piece_of(section_of(json, "memory"), "bars", "peaks");
     assert_string_equal(text_of(bars, "unit"), "");
     assert_non_null(strstr(text_of(bars, "title"), "(micro-batches)"));
-    /* 1F1B: stage s holds p - s micro-batches, so the first one is over a limit of 3. */
+    /* 1F1B: stage s has p - s live micro-batches, so the first one is over a limit of 3. */
     bool seen = false;
     size_t i;
     json_t *fact;
@@ -813,7 +813,7 @@ static void names_stay_text(void **state)
     fixture_clear(&f);
 }
 
-/* A text may have two types, and types two texts: each pair is a name of its own, once. */
+/* A text may have two types, and types two texts: each pair is a separate name, once. */
 static void a_name_is_a_text_of_a_type(void **state)
 {
     (void)state;
@@ -908,7 +908,7 @@ static void a_sweep_has_its_rows(void **state)
     assert_string_equal(json_string_value(json_array_get(json_array_get(table, 1), 7)), "16 full");
     const json_t *series = member(piece_of(section, "lines", "step"), "series");
     assert_int_equal(json_array_size(series), 2);
-    /* What is not proved has a hollow mark; a bound has none, for it is proved. */
+    /* An unproved value has a hollow mark; a bound has none, for it is proved. */
     assert_string_equal(json_string_value(member(json_array_get(series, 0), "name")),
                         "best plan found (hollow: not proved optimal)");
     const json_t *found = json_array_get(member(json_array_get(series, 0), "points"), 1);
@@ -940,7 +940,7 @@ static void a_document_names_its_language_where_one_was_asked_for(void **state)
     }
 }
 
-/* ---- what goes wrong ---- */
+/* ---- errors ---- */
 
 static void lack_of_memory_is_reported(void **state)
 {
@@ -1060,8 +1060,8 @@ static void a_small_document_matches_its_golden_file(void **state)
     fixture_clear(&f);
 }
 
-/* A step by hand: the pipeline, what follows on each stage, and what it has once. Memory goes up by 10 MB in each block
- * and stays 4 above. */
+/* A step by hand: the pipeline, the work after it on each stage, and the parts once a step. Memory goes up by 10 MB in
+ * each block and stays 4 above. */
 typedef struct made_step {
     ek_job job;
     ek_step_tail tail[2];
@@ -1114,7 +1114,7 @@ static void a_step_goes_on_behind_its_pipeline(void **state)
     fixture_clear(&f);
 }
 
-/* All that a search can say of its answer: what else was tried, what was left free, and where stages differ. */
+/* All facts of a search's answer: the other candidates, the open axes, and the differences of stages. */
 static void an_answer_stands_among_what_was_tried(void **state)
 {
     (void)state;

@@ -1,4 +1,4 @@
-/* The runs of a page from files: which runs there are, what they point at, and what cannot be looked at. */
+/* Tests the runs of a page from files: the runs found, their sources, and unusable files. */
 #include "evenkeel/trace_index.h"
 #include "evenkeel/view_files.h"
 #include "input.h"
@@ -110,7 +110,7 @@ static void a_plan_takes_the_model_of_the_other_set(void **state)
     if (ek_view_files_read(NULL, &first, &second, &err))
         fail_msg("%s", err.message);
     assert_int_equal(second.n_runs, 2);
-    /* The first of each beside each other; what has a name already gets a number. */
+    /* The first of each beside each other; a name that exists already gets a number. */
     char *page = page_of(&second, NULL);
     const char *at = page;
     static const char *const names[] = {"\"name\": \"even\"", "\"name\": \"even-2\"", "\"name\": \"all full\"",

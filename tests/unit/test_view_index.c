@@ -1,4 +1,5 @@
-/* Events of a trace in the document of a page: read again and compared, event by event, with what was generated. */
+/* Tests the events of a trace in the document of a page: read again and compared, event by event, with the generated
+ * ones. */
 #include "tree.h"
 
 #include <unistd.h>
@@ -67,7 +68,7 @@ static unsigned digit_of(char c)
     return at ? (unsigned)(at - digits) : NO_DIGIT;
 }
 
-/* base64 of zlib; to free, with a NUL behind. */
+/* base64 of zlib; to free, with a NUL at the end. */
 static unsigned char *unpack(const json_t *value, size_t *size)
 {
     const char *text = json_string_value(value);
@@ -217,7 +218,7 @@ static void a_served_page_has_the_description_alone(void **state)
     index_model_clear(&m);
 }
 
-/* What is no sound JSON is shown as it stands; an event without arguments has none. */
+/* Invalid JSON is shown unchanged; an event without arguments has none. */
 static void odd_arguments_are_kept(void **state)
 {
     (void)state;
@@ -241,7 +242,7 @@ static void odd_arguments_are_kept(void **state)
     forget(index);
 }
 
-/* Each event begins while all before it run, and ends behind them. */
+/* Each event begins while all before it run, and ends after them. */
 static void events_that_are_too_deep_are_counted(void **state)
 {
     (void)state;

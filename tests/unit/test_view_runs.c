@@ -1,7 +1,6 @@
-/* Pages of memory predictions, traces and diagnoses: their documents, read again by jansson, against the structs they
- * were made from. Bars add up to what they say they are of; matrices have the links that adding up by hand
- * finds; findings stand in their order; names that want to
- * be markup come back as they were; allocations that fail leave no document behind. */
+/* Tests pages of memory predictions, traces and diagnoses: their documents, read again by jansson, against the structs
+ * they were made from. Bars add up to their stated total; matrices have the links of a sum by hand; findings are in
+ * their order; names that look like markup are read back unchanged; allocations that fail leave no document. */
 #include "tree.h"
 
 #include <jansson.h>
@@ -216,7 +215,7 @@ static void a_prediction_is_that_of_its_struct(void **state)
         assert_string_equal(json_string_value(cell(table, row, "measure")), measure[i].name);
         if (measure[i].possible)
             is_near(number(cell(table, row, "saved")), measure[i].saved_mb);
-        if (measure[i].possible && measure[i].relieved[0]) /* a row of its own behind */
+        if (measure[i].possible && measure[i].relieved[0]) /* a separate row at the end */
             is_near(number(cell(table, ++row, "after")), measure[i].relieved_mb);
     }
     assert_int_equal(n_rows(table), row);
@@ -333,7 +332,7 @@ static void add_memory(fixture *f)
                                           .n_never_released = 1};
 }
 
-/* All ranks in a group "all", and each of two pairs in "a" and "b", whose file of rank 3 is missing its own place. */
+/* All ranks in a group "all", and each of two pairs in "a" and "b"; rank 3 is missing in its own file. */
 static void add_links(fixture *f)
 {
     for (int r = 0; r < N_RANKS; r++) {
@@ -403,7 +402,7 @@ static void bars_add_up_to_steps(void **state)
             is_near(number(cell(table, at, "exposed")), 30 * MS);
         }
     }
-    assert_null(piece(run, "breakdown", "bars", "stages")); /* nothing tells the stages of this run */
+    assert_null(piece(run, "breakdown", "bars", "stages")); /* the stages of this run are unknown */
     json_decref(root);
     free_fixture(f);
 }
@@ -448,7 +447,7 @@ static void tables_are_those_of_the_structs(void **state)
     free_fixture(f);
 }
 
-/* Two folders of one run each: both say rank 0. */
+/* Two folders of one run each: both have rank 0. */
 static const json_t *fact(const json_t *run, const char *label)
 {
     const json_t *one, *found = NULL;
@@ -462,7 +461,7 @@ static const json_t *fact(const json_t *run, const char *label)
     return found;
 }
 
-/* The shares above the tabs are those of the bars: of the whole step, with what the device waits before its first
+/* The shares above the tabs are those of the bars: of the whole step, with the device's wait before its first
  * kernel. */
 static void shares_are_of_the_whole_step(void **state)
 {
@@ -489,7 +488,7 @@ static void shares_are_of_the_whole_step(void **state)
     free_fixture(f);
 }
 
-/* A chart of communication stands where there is some. */
+/* There is a chart of communication where there is some. */
 static void no_chart_of_nothing(void **state)
 {
     (void)state;
@@ -534,7 +533,7 @@ static void what_is_better_is_said(void **state)
     free_fixture(f);
 }
 
-/* What several ranks say is said once, with whose it is. */
+/* A finding of several ranks is shown once, with the ranks. */
 static void notes_of_many_ranks_are_said_once(void **state)
 {
     (void)state;
@@ -562,7 +561,7 @@ static void notes_of_many_ranks_are_said_once(void **state)
     free_fixture(f);
 }
 
-/* Names stand alone, so that they are found in the timeline; whose they are is said beside them. */
+/* Names are separate, so that they are found in the timeline; their ranks are shown beside them. */
 static void the_rank_is_a_column_of_its_own(void **state)
 {
     (void)state;
@@ -649,7 +648,7 @@ static void findings_stand_in_their_order(void **state)
         assert_true(json_is_null(json_object_get(one, "begin"))); /* no timeline */
     }
     json_decref(root);
-    /* With a diagnosis its findings count, and those of the trace alone are a table. */
+    /* With a diagnosis its findings count, and those of only the trace are a table. */
     const ek_diagnosis nothing = {.step_seconds = NAN};
     shown.diagnosis = &nothing;
     run = decoded(&shown, &root);
@@ -661,7 +660,7 @@ static void findings_stand_in_their_order(void **state)
 
 /* ---- matrices of links ---- */
 
-/* What a cell sums up, in a quarter and three quarters by step, or in one piece where the files tell no steps. */
+/* The sum of a cell, in a quarter and three quarters by step, or in one piece where the files have no steps. */
 static void check_parts(const ek_trace_matrix *m, bool steps)
 {
     int before = -1;
@@ -685,7 +684,7 @@ static void add_moves(ek_trace_communication *c, int link)
     c->move[c->n_moves++] = (ek_trace_move){link, "step2", "allreduce", of->size_mb * 0.75, of->time_ms * 0.75};
 }
 
-/* Every group numbers its members as it likes; the oracle adds up links by who they really are. */
+/* Every group numbers its members as it likes; the oracle adds up links by their real ranks. */
 static void links_become_the_matrix_of_ranks(void **state)
 {
     (void)state;
@@ -770,7 +769,7 @@ static void places_without_a_rank_stay_places(void **state)
     assert_int_equal(run.matrix[0].member[1].rank, EK_TRACE_NO_RANK);
     assert_int_equal(run.matrix[0].member[1].place, 1);
     is_near(run.matrix[0].cell[1].bandwidth_gbps, 0.5);
-    /* A group of the topology that fits says who place 1 is. */
+    /* A matching group of the topology gives the rank of place 1. */
     run.topology.group = &group;
     run.topology.n_groups = 1;
     run.matrix = NULL, run.n_matrices = 0;

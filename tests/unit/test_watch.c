@@ -1,5 +1,5 @@
-/* When work is to end: by a flag, a time, or a count, and what that means for an outer watch and for what has to be
- * whole. */
+/* Tests the end of work: by a flag, a time, or a count, and its effect on an outer watch and on work that must be
+ * complete. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -36,7 +36,7 @@ static void a_flag_ends_the_work(void **state)
     assert_false(ek__watch_spent(1)); /* it looks now and then */
     assert_true(ek__watch_spent(1e6));
     assert_true(ek__watch_spent(0));
-    assert_false(ek__watch_late(1e6)); /* what has to be whole goes on for a moment */
+    assert_false(ek__watch_late(1e6)); /* work that must be complete continues for a moment */
     assert_int_equal(ek__watch_fail(&err, "an order"), EK_ERR_STOPPED);
     assert_string_equal(err.message, "interrupted before there was an order");
     ek__watch_end(&watch);
@@ -73,7 +73,7 @@ static void work_is_reported_by_parts_and_steps(void **state)
     ek__watch_part("before", 1e6);
     ek_progress_begin(show, &seen);
     work_on(1e6);
-    assert_int_equal(seen.n, 0); /* what began before is not known */
+    assert_int_equal(seen.n, 0); /* earlier starts are unknown */
     ek__watch_part("a part", 4e6);
     work_on(1e6);
     assert_int_equal(seen.n, 1);

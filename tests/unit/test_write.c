@@ -1,4 +1,4 @@
-/* Results in memory and through a callback are the bytes that a file gets. */
+/* Tests that results in memory and through a callback are the same bytes as in a file. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>

@@ -1,4 +1,4 @@
-/* A team whose processes are threads of one: messages go through queues, and a process can stand still. */
+/* A team with threads as its processes: messages go through queues, and a process can stop. */
 #ifndef EK_TEST_THREAD_TEAM_H
 #define EK_TEST_THREAD_TEAM_H
 

@@ -1,5 +1,5 @@
 /* Generates pipeline traces with known truth (see the header). First the blocks of one step are put in time: stage
- * after stage runs its list as far as what it waits for is known, until all have run. Then each stage's blocks are
+ * after stage runs its list as far as its dependencies are known, until all have run. Then each stage's blocks are
  * walked again to emit events. Not modelled: several streams of computing, retried transfers, clock differences. */
 #include "trace_generator.h"
 
@@ -21,7 +21,7 @@
 #define PREPARING     (85 * US)
 #define STEP_PAUSE    (150 * US)
 
-/* ---- what layers are made of ---- */
+/* ---- operators of layers ---- */
 
 typedef struct op {
     const char *part, *name, *type;
@@ -294,7 +294,7 @@ static void task(generator *g, const char *path, const op *o, int64_t start, int
     push_span(g, &g->computing, start, start + duration);
 }
 
-/* The host is far ahead of the device unless launching is what takes the time. */
+/* The host is far ahead of the device unless launching is the bottleneck. */
 static int64_t host_ahead(const generator *g)
 {
     return g->s.dispatch > 0 ? LATE_LAUNCH : HOST_AHEAD;
@@ -512,7 +512,7 @@ static void walk_backward(generator *g, run *r)
     record(g, r, r->last - r->first, r->busy);
 }
 
-/* Stages are walked in turn and all layers are met in step 0, so those of a stage stay together. */
+/* Stages are walked in turn and all layers occur in step 0, so those of a stage stay together. */
 static trace_truth_layer *truth_of(generator *g, const char *element, int index, bool is_tail)
 {
     trace_truth *t = g->truth;
@@ -622,7 +622,7 @@ static void order_stage(generator *g, int stage)
     }
 }
 
-/* The block whose result `b` needs, NULL when it needs none. */
+/* The block with the result that `b` needs, NULL when it needs none. */
 static const block *needed(const generator *g, int stage, const block *b)
 {
     int position = b->chunk * g->s.n_stages + stage, from = b->backward ? position + 1 : position - 1;
@@ -1051,7 +1051,7 @@ static void put_cann(writer *w, const trace_item *item, const char *name, int pi
     fputs(", \"ph\": \"X\"}", f);
 }
 
-/* CANN's own launch of the task, when MindSpore's profiler was told to keep the host's side. */
+/* CANN's own launch of the task, when MindSpore's profiler was set to keep the host's side. */
 static void write_node_launch(writer *w, const trace_item *item)
 {
     int64_t start = item->start - (w->shape->dispatch > 0 ? LATE_LAUNCH : HOST_AHEAD);

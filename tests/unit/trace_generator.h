@@ -1,15 +1,15 @@
-/* trace_generator.h - traces of pipeline-parallel training whose truth is known.
+/* trace_generator.h - traces of pipeline-parallel training with known truth.
  *
  * A pipeline of stages runs its micro-batches in 1F1B order (with chunks: interleaved, as Megatron-LM orders them).
  * Each stage is one stream of operators with a pause of PAUSE between them; a block that needs another stage's result
  * waits in a receive until the other's send has ended, so that waits are those of the pipeline and not invented. The
- * operators of a layer, its backward pass and what it runs again come from a table; durations from a hash of where the
- * operator runs, so that nothing is kept and a trace may be as large as one likes: its size grows with the steps.
+ * operators of a layer, its backward pass and its recomputation come from a table; durations from a hash of the
+ * operator's place, so that nothing is stored and a trace may have any size, which grows with the steps.
  *
- * Three forms: what MindSpore writes on Ascend (trace_view.json: ts and dur as texts; layers MindSpore, Scope Layer,
- * Ascend Hardware, HCCL, Overlap Analysis), what PyTorch writes on a GPU (nn.Module ranges, launches, fwdbwd flows,
- * recompute_fn), and what PyTorch writes on Ascend (torch_npu: the host side of the one, the device side of the other,
- * a task queue between them, arrows async_npu and HostToDevice). Times are whole nanoseconds, so the truth is exact. */
+ * Three forms: MindSpore's on Ascend (trace_view.json: ts and dur as texts; layers MindSpore, Scope Layer, Ascend
+ * Hardware, HCCL, Overlap Analysis), PyTorch's on a GPU (nn.Module ranges, launches, fwdbwd flows, recompute_fn), and
+ * PyTorch's on Ascend (torch_npu: the host side of the one, the device side of the other, a task queue between them,
+ * arrows async_npu and HostToDevice). Times are whole nanoseconds, so the truth is exact. */
 #ifndef TESTS_UNIT_TRACE_GENERATOR_H
 #define TESTS_UNIT_TRACE_GENERATOR_H
 
@@ -19,10 +19,10 @@
 
 typedef enum trace_form { TRACE_MINDSPORE, TRACE_TORCH, TRACE_TORCH_NPU } trace_form;
 
-/* What of a layer runs a second time before its backward pass. */
+/* The part of a layer that runs a second time before its backward pass. */
 typedef enum trace_rerun { TRACE_RERUN_NONE, TRACE_RERUN_FULL, TRACE_RERUN_SELECT } trace_rerun;
 
-/* What to generate. Zero stands for one stage, chunk, micro-batch, step, layer. */
+/* The parameters of a trace. Zero means one stage, chunk, micro-batch, step, layer. */
 typedef struct trace_shape {
     trace_form form;
     int n_stages, n_micro_batches, n_steps;
@@ -33,10 +33,10 @@ typedef struct trace_shape {
     bool shared_numbers;      /* MindSpore: operators keep their number in every micro-batch and step */
     bool select_in_default;   /* MindSpore: operators run again keep the scope Default, else recompute_Default */
     bool select_spread;       /* each operator runs again just before its own gradient, not before all of them */
-    bool names_in_arguments;  /* MindSpore: kernels have names of their own, operators stand in args.mindspore_op */
-    bool nameless_kernels;    /* MindSpore: kernels have names of their own and no operator: only scopes tell */
-    bool names_on_host; /* MindSpore: operators stand in the host's layer alone, with arrows to kernels; no scopes */
-    bool bare;          /* neither head nor tail nor optimizer */
+    bool names_in_arguments;  /* MindSpore: kernels have their own names, operators are in args.mindspore_op */
+    bool nameless_kernels;    /* MindSpore: kernels have their own names and no operator: only scopes identify them */
+    bool names_on_host;       /* MindSpore: operators are only in the host's layer, with arrows to kernels; no scopes */
+    bool bare;                /* neither head nor tail nor optimizer */
     bool no_step_marks;
     double jitter;  /* durations vary by up to this share */
     double warm_up; /* durations of the first step are that many times longer; 0: 1 */
@@ -47,7 +47,7 @@ typedef struct trace_shape {
     bool no_ends;         /* neither head nor tail */
     const int *layers_of; /* [stages x chunks]: layers of each chunk, chunk 0 of all stages first; NULL: n_layers */
     int n_data;           /* replicas of the pipeline, rank = stage * n_data + replica; 0: one */
-    bool gradients;       /* each layer's gradients are reduced as soon as they are there, behind the next layer */
+    bool gradients;       /* each layer's gradients are reduced as soon as they are there, during the next layer */
     int64_t gradient_transfer; /* nanoseconds that takes, a layer; 0: 0.1 ms times the scale */
     bool scatter_gradients;    /* ReduceScatter instead of AllReduce */
     bool launches;             /* MindSpore: CANN's launches, with arrows */
@@ -129,7 +129,7 @@ typedef struct trace_truth {
     int64_t *period;          /* [n_steps]: from the step's beginning to that of the next */
 } trace_truth;
 
-/* Give every event of every stage to `sink`; those of a stage come in order of time, but for what encloses others.
+/* Give every event of every stage to `sink`; those of a stage come in order of time, except for enclosing events.
  * `truth` may be NULL. false: memory is out, or the shape is impossible. O(events). */
 bool trace_generate(const trace_shape *shape, trace_sink *sink, void *user, trace_truth *truth);
 void trace_truth_clear(trace_truth *truth);
@@ -142,7 +142,7 @@ bool trace_write(const trace_shape *shape, const char *folder, trace_truth *trut
 /* Where trace_write() puts the trace of a stage. */
 void trace_file(const trace_shape *shape, const char *folder, int stage, char *path, size_t size);
 
-/* Delete what trace_write() wrote of a stage. */
+/* Delete the files that trace_write() wrote for a stage. */
 void trace_remove(trace_form form, const char *folder, int stage);
 
 #endif

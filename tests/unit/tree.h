@@ -1,4 +1,4 @@
-/* tree.h - a folder tree of a test's own below /tmp: made before every test, gone after it. */
+/* tree.h - a test's folder tree below /tmp, made before every test and removed after it. */
 #ifndef TESTS_UNIT_TREE_H
 #define TESTS_UNIT_TREE_H
 

@@ -1,4 +1,4 @@
-// Names of a plan's blocks, and the shades of their chunks.
+// Tests the names of a plan's blocks, and the shades of their chunks.
 
 import assert from "node:assert/strict";
 import { test } from "node:test";

@@ -1,4 +1,4 @@
-// Collectives over ranks: found by any of their events, against a slow search through all of them.
+// Tests collectives over ranks: they are found by any of their events, compared with a slow search through all of them.
 
 import assert from "node:assert/strict";
 import { test } from "node:test";

@@ -1,5 +1,5 @@
-// A clock that tests move: timers and the date as long as a test needs them, so that no test waits and none depends on
-// how busy the machine is.
+// A clock that tests move: replaces timers and the date during a test, so that no test waits or depends on the load of
+// the machine.
 
 const real = { setTimeout: globalThis.setTimeout, clearTimeout: globalThis.clearTimeout, now: Date.now };
 
@@ -10,7 +10,7 @@ async function idle() {
 
 /**
  * Takes the place of setTimeout, clearTimeout and Date.now until the end of a test.
- * @param {{ after: (end: () => void) => void }} t what node:test gives the test
+ * @param {{ after: (end: () => void) => void }} t node:test's argument of the test
  */
 export function makeClock(t) {
     let now = real.now();

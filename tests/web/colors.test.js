@@ -1,4 +1,4 @@
-// Colours: the conversion against published values, contrast against WCAG's formula, and shades by text.
+// Tests colours: the conversion against published values, contrast against WCAG's formula, and shades by text.
 
 import assert from "node:assert/strict";
 import { readFileSync } from "node:fs";

@@ -1,5 +1,5 @@
-// The document: columns written here by the rules of docs/view-json.md come back number by number; what is damaged is
-// refused in words.
+// Tests the document: columns written here by the rules of docs/view-json.md are read back number by number; damaged
+// ones are refused with a message.
 
 import assert from "node:assert/strict";
 import { test } from "node:test";

@@ -1,4 +1,4 @@
-// Numbers as they are shown.
+// Tests the formatting of numbers.
 
 import assert from "node:assert/strict";
 import { test } from "node:test";

@@ -1,5 +1,5 @@
-// Layouts without their pictures: the document's columns read back, the front and its steps against a search over all
-// pairs, brushes, marks under the pointer, ticks and what a picture reaches.
+// Tests layouts without their pictures: the document's columns read back, the front and its steps against a search over
+// all pairs, brushes, marks under the pointer, ticks and the range of a picture.
 
 import assert from "node:assert/strict";
 import { test } from "node:test";

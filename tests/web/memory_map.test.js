@@ -1,5 +1,5 @@
-// Maps of allocations without their pictures: columns read back, totals and rasters against looking at every pixel and
-// every block, colours of edges.
+// Tests maps of allocations without their pictures: columns read back, totals and rasters against looking at every
+// pixel and every block, colours of edges.
 
 import assert from "node:assert/strict";
 import { test } from "node:test";
@@ -19,7 +19,7 @@ function packed(reals, numbers) {
     return new Uint8Array(Buffer.concat([...parts, ...numbers.map((column) => new Uint8Array(Uint32Array.from(column).buffer))]));
 }
 
-/** A random map: with addresses, slots of 8 bytes whose blocks follow each other. */
+/** A random map: with addresses, slots of 8 bytes with consecutive blocks. */
 function random(seed, addresses) {
     const next = fractionsOf(seed);
     const whole = (most) => Math.floor(next() * most);

@@ -1,4 +1,4 @@
-// Where rows lead to in the timeline, over columns in the page: the event that is found is the one of that begin and name.
+// Tests the links of rows to the timeline, over columns in the page: the event found has that begin and name.
 
 import assert from "node:assert/strict";
 import { test } from "node:test";

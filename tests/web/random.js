@@ -1,4 +1,4 @@
-// Numbers for tests: the same ones every time.
+// Pseudo-random numbers for tests: the same ones every time.
 
 /** @param {number} seed @returns {(below: number) => number} whole numbers from 0 */
 export function randomOf(seed) {

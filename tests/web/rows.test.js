@@ -1,4 +1,4 @@
-// Lists of numbers, as filters and addresses have them, and which rows a filter shows.
+// Tests lists of numbers, as in filters and addresses, and the rows that a filter shows.
 
 import assert from "node:assert/strict";
 import { test } from "node:test";

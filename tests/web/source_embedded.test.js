@@ -1,4 +1,5 @@
-// The source over columns against slow answers to the same questions, on random rows of up to some ten thousand events.
+// Tests the source over columns against slow answers to the same queries, on random rows of up to some ten thousand
+// events.
 
 import assert from "node:assert/strict";
 import { test } from "node:test";
@@ -27,7 +28,7 @@ function boxesOf(row, begin, end, resolution) {
     return out;
 }
 
-/** By the rule alone, event by event: those of a cell that follow each other and are shorter than it share a box. */
+/** Directly by the rule, event by event: consecutive events of a cell that are shorter than it share a box. */
 function slowBoxes(list, resolution) {
     const out = [];
     let cell = null;
@@ -235,7 +236,7 @@ test("a curve keeps its least, most and last value per pixel", () => {
             assert.ok(Math.min(...points.least.slice(0, points.n)) <= least);
             assert.ok(Math.max(...points.most.slice(0, points.n)) >= most);
         }
-        // At the beginning of each pixel the value is what it was by all points before it.
+        // At the beginning of each pixel the value follows from all points before it.
         for (let i = 1; i < points.n; i++) {
             const before = time.findLastIndex((t) => t < points.time[i]);
             assert.equal(points.last[i - 1], value[before]);

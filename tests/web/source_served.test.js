@@ -1,5 +1,5 @@
-// The source over a server, with a server made here that cuts and writes its answers by docs/view-json.md from plain
-// lists of events.
+// Tests the source over a server, with a server made here that cuts and writes its answers by docs/view-json.md from
+// plain lists of events.
 
 import assert from "node:assert/strict";
 import { test } from "node:test";
@@ -295,7 +295,7 @@ test("what the document has comes into the timeline that is shown, and counters 
         return Buffer.from(bytes_.map((_, i) => bytes_[(i % values.length) * 8 + Math.floor(i / values.length)]));
     };
     const numbers = (values) => Buffer.from(Uint32Array.from(values).buffer);
-    // An arrow from row 0 to row 2, a piece that is held, a curve of three points.
+    // An arrow from row 0 to row 2, a block of held memory, a curve of three points.
     const data = deflateSync(Buffer.concat([...[[20], [70], [10], [90], [64]].map(transposed), transposed([0, 50, 80]),
         transposed([1, 7, 3]), ...[[0], [2], [0], [1], [0]].map(numbers)])).toString("base64");
     const early = { ...timeline, names: null, data: null, steps: [], curves: [], n_held: 0, n_points: 0, n_arrows: 0, arrow_names: [],

@@ -1,4 +1,4 @@
-// The view in the address: what is written is read back, whatever stands there instead is survived.
+// Tests the view in the address: the written state is read back, and any other text is tolerated.
 
 import assert from "node:assert/strict";
 import { test } from "node:test";

@@ -1,4 +1,4 @@
-// Stacked bars without their picture: sums and lengths against adding up, texts, and colours that are told apart.
+// Tests stacked bars without their picture: sums and lengths against adding up, texts, and distinguishable colours.
 
 import assert from "node:assert/strict";
 import { test } from "node:test";

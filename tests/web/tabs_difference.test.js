@@ -1,4 +1,4 @@
-// Two runs against each other: the joined tables against a search through all pairs, and the signs of differences.
+// Tests the comparison of two runs: the joined tables against a search through all pairs, and the signs of differences.
 
 import assert from "node:assert/strict";
 import { test } from "node:test";

@@ -1,5 +1,5 @@
-// What is held: sums and samples against adding up each item, the peak of a curve against all its points; and texts
-// shortened in the middle against trying all lengths.
+// Tests held memory: sums and samples against adding up each item, the peak of a curve against all its points; and
+// texts shortened in the middle against trying all lengths.
 
 import assert from "node:assert/strict";
 import { test } from "node:test";

@@ -1,4 +1,4 @@
-// Cells of a matrix by step, operation and transport, against adding up part by part.
+// Tests cells of a matrix by step, operation and transport against adding up part by part.
 
 import assert from "node:assert/strict";
 import { test } from "node:test";

@@ -1,5 +1,5 @@
-// What charts and tables of a tab work out before they draw: steps of curves, dashes, columns that are left out, tables
-// that are folded into one, labels above a heat map, and what is said where there is no timeline.
+// Tests the computations of a tab's charts and tables before drawing: steps of curves, dashes, columns that are left
+// out, tables that are folded into one, labels above a heat map, and the message where there is no timeline.
 
 import assert from "node:assert/strict";
 import { test } from "node:test";

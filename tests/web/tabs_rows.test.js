@@ -1,5 +1,5 @@
-// Rows of tables: sorting against an insertion sort written from the rules, filters against a plain search, separated
-// text against a reader of its own.
+// Tests rows of tables: sorting against an insertion sort written from the rules, filters against a plain search,
+// separated text against an independent reader.
 
 import assert from "node:assert/strict";
 import { test } from "node:test";

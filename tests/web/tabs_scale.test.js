@@ -1,4 +1,4 @@
-// Scales of charts: ticks against what makes them round, places and colours against their formulas.
+// Tests scales of charts: ticks against the definition of round numbers, places and colours against their formulas.
 
 import assert from "node:assert/strict";
 import { test } from "node:test";

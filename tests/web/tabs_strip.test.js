@@ -1,4 +1,4 @@
-// The strip of a plan's stages by chunks, read from the rows of its table.
+// Tests the strip of a plan's stages by chunks, read from the rows of its table.
 
 import assert from "node:assert/strict";
 import { test } from "node:test";

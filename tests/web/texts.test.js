@@ -1,5 +1,5 @@
-// The texts of languages: every text that the page says has one in each language, whatever C writes into documents too,
-// and what documents say is found in them with its values.
+// Tests the texts of languages: every text of the page has a translation in each language, also those that C writes
+// into documents, and texts of documents are found in them with their values.
 import assert from "node:assert/strict";
 import { readdirSync, readFileSync } from "node:fs";
 import { join } from "node:path";
@@ -15,7 +15,7 @@ const catalogues = Object.fromEntries(Object.keys(languages).filter((id) => id !
 const zh = catalogues.zh;
 addTexts("zh", { page: zh.page, document: { ...zh.document, ...zh.composed } });
 
-/** Files below a folder whose names end so. */
+/** Files below a folder with this ending of the name. */
 function below(folder, end) {
     return readdirSync(join(root, folder), { withFileTypes: true }).flatMap((entry) =>
         entry.isDirectory() ? below(join(folder, entry.name), end) : entry.name.endsWith(end) ? [join(folder, entry.name)] : []).sort();
@@ -96,11 +96,11 @@ test("what say() gets is a key, or one that was marked as such where it is liste
     }
 });
 
-/** Texts of the page's modules that nobody reads: names of classes, fonts, addresses, what is written into files. */
+/** Texts of the page's modules that users do not read: names of classes, fonts, addresses, text written into files. */
 const unread = [
     /^[\w-]+( [\w-]+)* ?\$\{\}$|^(panel whole|bar-total over|legend many|curve names|number (time|count)|th button|head style|from to|rank stage)$/,
     /^[.#[\w:>(~]*[.#>[:][^]*$/, /px|rgb\(|translate|url\(#|linear-gradient|calc\(|\$\{\}~|DejaVu/, /^<!doctype|^text\{|<meta|default-src/,
-    /^(all computing|all communication|communication not overlapped|memory set|communication task|data loading)$/, // a document's types, told where they are shown
+    /^(all computing|all communication|communication not overlapped|memory set|communication task|data loading)$/, // a document's types, translated where they are shown
     /^(\(anonymous namespace|evenkeel view|ResizeObserver loop|ek-view|input, select, textarea, dialog)/,
 ];
 test("no sentence of the page stands outside of say()", () => {
@@ -108,9 +108,9 @@ test("no sentence of the page stands outside of say()", () => {
     for (const { path, found } of modules) {
         for (const one of found) {
             if (is_key(one) || !/[A-Za-z]{2,}[,;:]? [a-z]{2,}/.test(one.text) || unread.some((kind) => kind.test(one.text))) continue;
-            // What of a map is a class, a role or the name of a member is no text either.
+            // Classes, roles and names of members in a map are no texts either.
             if (/(?:class|role|kind): $|(?:matches|closest|querySelector(?:All)?|Media|setAttribute|put|toggle|add)\($/.test(one.before)) continue;
-            if (path.endsWith("load_texts.js")) continue; // says that it has no other language
+            if (path.endsWith("load_texts.js")) continue; // reports that it has no other language
             bare.push(`${path}: ${one.text}`);
         }
     }
@@ -157,7 +157,7 @@ function literalsOfC(source, all = false) {
             .replace(/\\(["\\n])/g, (_, letter) => (letter === "n" ? "\n" : letter)));
 }
 
-/** A format of printf as a key: values one after the other are one, since nothing tells where they meet. */
+/** A format of printf as a key: consecutive values are one, since their boundary is unknown. */
 function keyOf(format) {
     let n = 0;
     return format.replace(/(?:%[-+ #0]*(?:\*|\d+)?(?:\.(?:\*|\d+))?(?:hh|h|ll|l|z|j|t)?[diuoxXfFeEgGcsp])+|%%/g, (all) => (all === "%%" ? "%" : `{${n++}}`));
@@ -168,10 +168,10 @@ test("formats become keys", () => {
     assert.deepEqual(literalsOfC('f("a %" PRId64 " b"\n "c"); /* "d" */ ek__fail(err, "no (\\") %s", x); g("e\\n")'), ["a %d bc", "e\n"]);
 });
 
-/** What C sources write into documents: folders whose texts a reader sees. */
+/** Texts that C sources write into documents: folders with texts that users see. */
 const told_folders = ["src/view", "src/diagnose", "src/trace/compare", "src/trace/analyse", "src/estimate", "src/compute"];
-/** Texts there that are no sentences for people: settings and commands to paste, JSON, names of C's types; pieces that are
- *  put into sentences whose whole is among the composed keys; what only a terminal shows. */
+/** Texts there that are no sentences for people: settings and commands to paste, JSON, names of C's types; parts of
+ *  sentences that are among the composed keys as a whole; text only for a terminal. */
 const not_told = [
     /^(?:--|,?\{?"|\[|gc\.|unset |torch|shard\(|callbacks:|nvidia|pin_memory=|evenkeel (?:diagnose|trace|view)\b|model\.|parallel|recompute_config|mindspore\.|leave out --|profiler level 1 with)/,
     /^(?:long int|(?:un)?signed char|trying measures|flash attention|To have files that are read, )$/,

@@ -1,4 +1,4 @@
-// Ticks of the time axis: their steps, their places, and that neighbours can be told apart.
+// Tests ticks of the time axis: their steps, their places, and that neighbours are distinguishable.
 import { test } from "node:test";
 import assert from "node:assert/strict";
 import { absoluteText, niceStep, ticksOf } from "../../web/timeline/axis.js";

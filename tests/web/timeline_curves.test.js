@@ -1,4 +1,4 @@
-// Curves: values at a time and per pixel against a walk over all points, and what is painted above the limit.
+// Tests curves: values at a time and per pixel against a walk over all points, and the part painted above the limit.
 import { test } from "node:test";
 import assert from "node:assert/strict";
 import { fractionsOf } from "./random.js";

@@ -1,5 +1,5 @@
-// Positions of rows: what is hit is what stands there, folding closes what it says, and the parts of the canvas tile
-// it.
+// Tests positions of rows: a hit finds the row at that place, folding closes the right rows, and the parts of the
+// canvas tile it.
 import { test } from "node:test";
 import assert from "node:assert/strict";
 import {

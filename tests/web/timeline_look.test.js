@@ -1,5 +1,5 @@
-// Colours of boxes by name: what the search marks, what it and the filter dim, and that a name still on its way is
-// asked for again.
+// Tests colours of boxes by name: the boxes that the search marks, those that it and the filter dim, and that a name
+// that is not loaded yet is requested again.
 import { test } from "node:test";
 import assert from "node:assert/strict";
 import { newLook } from "../../web/timeline/look.js";

@@ -1,4 +1,4 @@
-// The painter of rows against one that looks at every box for every pixel.
+// Tests the painter of rows against one that checks every box for every pixel.
 import { test } from "node:test";
 import assert from "node:assert/strict";
 import { fractionsOf } from "./random.js";

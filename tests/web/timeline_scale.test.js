@@ -1,4 +1,4 @@
-// Zooming and moving of the timeline: what stays where, and what is clamped.
+// Tests zooming and moving of the timeline: fixed positions and clamping.
 import { test } from "node:test";
 import assert from "node:assert/strict";
 import { fractionsOf } from "./random.js";

@@ -1,11 +1,11 @@
 #!/bin/sh
-# The parts of the viewer's page that need no browser: its modules in node, and its types by TypeScript's checker, which
-# npm brings. Prints TAP.
+# Tests the parts of the viewer's page that need no browser: its modules in node, and its types with TypeScript's
+# checker from npm. Prints TAP.
 #
 #   tests/web/web.sh FOLDER
 #
-# The checker is installed below FOLDER, with the version and checksum of package-lock.json. Without node all is skipped;
-# without npm or the registry the types are.
+# The checker is installed below FOLDER, with the version and checksum of package-lock.json. Without node all tests are
+# skipped; without npm or the registry the types are.
 set -u
 unset CDPATH
 here=$(cd "$(dirname "$0")" && pwd)
@@ -31,7 +31,7 @@ if ! grep -q '^1\.\.' "$log"; then
     echo 'Bail out! node ran no test'
     exit 2
 fi
-# The cases alone, and what is said about those that failed.
+# Only the cases, and the messages of those that failed.
 n=$(grep -c -E '^(not )?ok ' "$log")
 awk '/^(not )?ok / { print; failed = /^not /; next }
      failed && /^ / { print "#" $0 }' "$log"
