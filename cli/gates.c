@@ -1,4 +1,5 @@
-/* The option --fail-on: reads the expressions with the options, and checks the results against them at the end. */
+/* Implements the option --fail-on: reads the expressions with the options, and checks the results against them at the
+ * end. */
 #include "gates.h"
 
 #include <stdio.h>

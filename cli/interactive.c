@@ -1,5 +1,5 @@
-/* Interactive mode: answers take the place of options, and layers are written to a layer file, so that an ordinary
- * command runs afterwards. */
+/* Runs the interactive mode: answers take the place of options, and layers are written to a layer file, so that an
+ * ordinary command runs afterwards. */
 #include "interactive.h"
 
 #include <math.h>

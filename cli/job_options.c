@@ -1,4 +1,4 @@
-/* Options that commands about training jobs share. */
+/* Reads the options that commands about training jobs share. */
 #include "job_options.h"
 
 #include <stddef.h>

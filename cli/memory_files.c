@@ -1,4 +1,4 @@
-/* Output files of `evenkeel memory`: dry-run logs made from a prediction, and layer files. */
+/* Writes the output files of `evenkeel memory`: dry-run logs made from a prediction, and layer files. */
 #include <stdio.h>
 #include <string.h>
 

@@ -1,5 +1,5 @@
-/* Options of `evenkeel memory` and others: standard input in a file, amounts of memory, measured peaks and the choice
- * of those that are fitted. */
+/* Reads options of `evenkeel memory` and others: standard input in a file, amounts of memory, measured peaks and the
+ * choice of those that are fitted. */
 #include <ctype.h>
 #include <errno.h>
 #include <stdio.h>

@@ -1,4 +1,4 @@
-/* The shared options: one meaning of -s, --init, --time and the rest for every command. */
+/* Reads the shared options, so that -s, --init, --time and others have one meaning in every command. */
 #include "model.h"
 
 #include <stdio.h>

@@ -1,5 +1,5 @@
-/* Advice of `evenkeel plan` on the best layouts: layouts with indistinguishable predictions, a layout to explain, the
- * cost of rules of thumb, and runs to try. */
+/* Prints the advice of `evenkeel plan` on the best layouts: layouts with indistinguishable predictions, a layout to
+ * explain, the cost of rules of thumb, and runs to try. */
 #include <stdio.h>
 
 #include "axes.h"

@@ -1,4 +1,4 @@
-/* Output files of `evenkeel plan`: a picture of the layouts and a page for a browser. */
+/* Writes the output files of `evenkeel plan`: a picture of the layouts and a page for a browser. */
 #include <stdio.h>
 
 #include "evenkeel/layout_report.h"

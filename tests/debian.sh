@@ -51,7 +51,7 @@ installed >/tmp/bare
 say 'installing what the build depends on'
 quietly apt-get -y install --no-install-recommends -o APT::Get::AutomaticRemove=false build-essential lintian fakeroot
 quietly apt-get -y -o APT::Get::Build-Dep-Automatic=true --no-install-recommends build-dep "$here"
-# As anyone: not root, where it can be helped. The copy has no space in its name, which debhelper cannot have.
+# Not as root where possible. The copy has no space in its name, since debhelper does not support one.
 rm -rf /tmp/build
 mkdir -p /tmp/build/evenkeel
 tar --exclude=./.git --exclude='./build*' -cf - . | tar -C /tmp/build/evenkeel -xf -

@@ -26,7 +26,7 @@ set -eu
 unset CDPATH
 root=$(cd "$(dirname "$0")/.." && pwd)
 usage() {
-    sed -n '2,14s/^# \{0,1\}//p' "$0"
+    sed -n '2,15s/^# \{0,1\}//p' "$0"
     exit 2
 }
 fail() {

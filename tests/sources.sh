@@ -45,7 +45,7 @@ public=$(cd include && echo evenkeel/*.h)
     fi
     check 'headers of src compile alone' "$(cd src && alone ${CC:-cc} -std=c11 -D_GNU_SOURCE -I../include -I. -x c -- $(find . -name '*.h' | sed 's#^\./##' | sort))"
 }
-# One unit with all of them, in both orders: no name may mean two things, and none may lean on one before it.
+# One unit with all of them, in both orders: no name may have two meanings, and no header may depend on one before it.
 together() { # COMPILER...: the errors when headers are included together
     # shellcheck disable=SC2086 # words
     for order in sort 'sort -r'; do
@@ -94,7 +94,7 @@ check 'folders of src include what the table in docs/architecture.md allows' \
         done
     done)"
 
-# Layers priced from a job are for the balancer; run through a schedule they would be a second figure of the job's step.
+# Layers priced from a job are for the balancer; simulating them would give a second figure of the job's step.
 check 'steps of a job and a device are predicted in src/cost alone' \
     "$(for file in $(find src -name '*.c') cli/*.c; do
         case $file in src/cost/*) continue ;; esac
@@ -124,7 +124,8 @@ check 'LAPACK gets its work space from the caller, so that it has nothing to pri
 check 'work is ended by an ek_interrupt alone' \
     "$(grep -nE '\*(interrupt|interrupted|stop)\b' include/evenkeel/*.h | grep -v 'ek_interrupt \*')"
 
-# A long double has other digits on each processor; vector code has a way without it, which tests hold it against.
+# A long double has another precision on each processor; vector code has a variant without vectors, which tests compare
+# it with.
 check 'no number is a long double, and loops with vector code have a table of ways' \
     "$(grep -rnwE 'long double|strtold' src include cli --include='*.[ch]'
     grep -rlE '<([a-z0-9]+intrin|arm_neon)\.h>|__x86_64__|__aarch64__|target_clones' src include cli --include='*.[ch]' |

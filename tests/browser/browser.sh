@@ -45,7 +45,7 @@ mkdir -p "$folder" || exit 2
 folder=$(cd "$folder" && pwd)
 npm_packages "$here" "$folder" playwright-core || skip "$why"
 
-# Modules are looked for beside the file that imports them: the tests run from a copy beside the packages.
+# Node searches modules beside the file that imports them, so the tests run from a copy beside the packages.
 rm -rf "$folder/tests"
 mkdir -p "$folder/tests"
 cp "$here"/*.mjs "$folder/tests/"

@@ -13,8 +13,8 @@ export const root = process.env.EK_SOURCE_ROOT ?? process.cwd();
 const golden_folder = process.env.EK_GOLDEN;
 const update = Boolean(process.env.EK_UPDATE_GOLDEN);
 
-// Text is drawn a little differently from one machine to another: a pixel differs from PIXEL_THRESHOLD on (of the largest
-// difference there can be), a picture when more than PICTURE_SHARE of its pixels do.
+// Machines draw text slightly differently: a pixel differs from PIXEL_THRESHOLD on (as a share of the largest possible
+// difference), a picture when more than PICTURE_SHARE of its pixels do.
 const PIXEL_THRESHOLD = 0.2;
 const PICTURE_SHARE = 0.015;
 

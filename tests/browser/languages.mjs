@@ -16,7 +16,7 @@ const data = [
     "BODY", "evenkeel calibrate", "select, comm, both, full", "select, comm, both", // of plans, commands and settings
 ];
 
-/** Texts in sight, and those that are read aloud or shown at the pointer, in which words of English follow each other. */
+/** Visible texts, and those that are read aloud or shown at the pointer, with several consecutive English words. */
 function english(names) {
     const found = new Set();
     const look = (text, where) => {

@@ -6,7 +6,7 @@ import { join } from "node:path";
 
 const BASE = 1736408883000000000n; // ns: beyond 2^53, as in real files
 
-/** Texts that would be markup, script or an odd character where a page took them for more than text. */
+/** Texts that would be markup, script or a special character if a page treated them as more than text. */
 export const hostile = [
     "<img src=x onerror=\"window.hostile=1\">",
     "</script><script>window.hostile=2</script>",

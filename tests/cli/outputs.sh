@@ -416,7 +416,7 @@ folder_one() { # COMMAND OPTION ARGUMENTS
 }
 check 'folders get their files' "$(each "$folders" folder_one)"
 
-# At a random moment of the command: old or new, whole, with its mode; nothing left but after SIGKILL.
+# At a random moment of the command: old or new, whole, with its mode; no other files left except after SIGKILL.
 killed() { # SIGNAL SECONDS COMMAND OPTION ARGUMENTS VALUE
     signal=$1 seconds=$2
     shift 2

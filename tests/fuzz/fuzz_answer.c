@@ -16,7 +16,7 @@ static const ek__answer *const answers[] = {EK__ANSWER_LIST(EK__ANSWER_ADDRESS)}
 #undef EK__ANSWER_ADDRESS
 enum { N_ANSWERS = sizeof answers / sizeof *answers, N_EVENTS = 300 };
 
-/* Events in three threads, one of them nested; flows, counters, marks and an event that is no sound JSON. */
+/* Events in three threads, one of them nested; flows, counters, marks and an event that is invalid JSON. */
 static void print_trace(FILE *out)
 {
     fprintf(out, "{\"traceEvents\": [\n{\"ph\": \"M\", \"name\": \"process_name\", \"pid\": 1, \"args\": "

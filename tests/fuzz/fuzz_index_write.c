@@ -11,7 +11,7 @@
 #include "fuzz.h"
 #include "index/write.h"
 
-/* Starting threads takes longer than all the rest of a small input: they are for one size of eight. */
+/* Starting threads takes longer than the rest of a small input: one of eight sizes uses them. */
 enum { THREADED = 8 };
 
 static char out_path[64];

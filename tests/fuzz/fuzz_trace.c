@@ -7,7 +7,7 @@
 #include "trace/scan/part.h"
 #include "trace/scan/structure.h"
 
-/* Starting a thread takes longer than reading a small input: a second one is for one size of eight. */
+/* Starting a thread takes longer than reading a small input: one of eight sizes uses a second one. */
 enum { THREADED = 8 };
 
 static ek_status read_with(const char *path, int n_threads, ek__pool *pool, ek_trace_source *source, ek__trace *trace)

@@ -232,7 +232,7 @@ class Sources:
         return mutants.of_file(file, self.text[file], self.siblings)
 
     def drawn(self, seed):
-        """All mutants in random order: a line at a time, each with the same chance; of a line the kind, then the change."""
+        """All mutants in random order: first a line, each with the same probability, then the kind, then the change."""
         generator = random.Random(seed)
         lines = [(file, line, kinds) for file in self.chosen for line, kinds in sorted(self.of_file(file).items())]
         while lines:
@@ -245,7 +245,8 @@ class Sources:
             lines = [entry for entry in lines if entry[2]]
 
     def listed(self, path):
-        """Of a list with numbers of lines those there; all that read so where none is, since the file has changed."""
+        """Of a list with line numbers, the mutants on those lines; all with the same text where none is there, since
+        the file has changed."""
         places = {}
         wanted = mutants.read_list(path, places)
         for file in sorted({key[0] for key in wanted}):

@@ -93,7 +93,7 @@ def run(command, folder, environment, seconds):
 
 
 class Test:
-    """A case of a unit test, of the command line, or a script; its command has {build} where a build's folder belongs."""
+    """A case of a unit test, of the command line, or a script; its command has {build} in place of a build's folder."""
 
     def __init__(self, group, name, command, program, data=(), case=None):
         self.group, self.name, self.command, self.program, self.data, self.case = group, name, command, program, data, case

@@ -301,7 +301,7 @@ for case, kind in CASES.items():
             problems += [f"{case}: {line}" for line in say(validators[kind], document)]
 report("what command-line cases print is accepted", problems if n >= len(CASES) else [f"only {n} documents"])
 
-# Whatever a case prints that is JSON and nothing else is of a kind that has a schema, known by name or not.
+# Every output of a case that is only JSON is of a kind with a schema, whether the kind is listed by name or not.
 problems, n = [], 0
 for path in sorted(glob.glob(os.path.join(root, "tests/cli/cases/*/stdout"))):
     with open(path, "rb") as file:

@@ -237,7 +237,7 @@ static void slow_operator(fault_run *r)
 }
 
 /* The same transfers after the last block that would be hidden in the last micro-batch's backward pass. Few
- * micro-batches, else that pass is too short to hide a share of the step worth naming. */
+ * micro-batches, else that pass is too short to hide a relevant share of the step. */
 static void exposed_all_reduce(fault_run *r)
 {
     const double most = r->sound.n_stages == 1 ? 0.14 : 0.05;

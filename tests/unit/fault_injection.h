@@ -40,7 +40,7 @@ enum { N_FAULT_KINDS = 14 };
 extern const fault_kind fault_kinds[N_FAULT_KINDS];
 
 /* A run that loses less than 1 %: few stages, or many micro-batches and chunks; gradients hidden, all layers alike.
- * `small`: fewer micro-batches, so that bubbles take more than that, of which nothing can be won. */
+ * `small`: fewer micro-batches, so that bubbles take more than that, which cannot be gained. */
 trace_shape fault_sound(trace_form form, int n_stages, double jitter, unsigned seed, bool small);
 
 /* Name of a form in the text of a run: "MindSpore", "GPU", "torch_npu". */

@@ -43,7 +43,7 @@ static uint64_t check_of(const void *bytes, size_t n)
     return check;
 }
 
-/* Every block from the header's end on, and the section of their checks, with which the file ends. */
+/* Every block from the header's end on, and the section of their checksums at the end of the file. */
 static const char *open_checks(const index_view *v)
 {
     const ek__index_header *h = v->header;

@@ -116,7 +116,7 @@ static uint64_t key_of(int what, int position, int at, uint32_t micro_batch, int
            (uint64_t)copy << 16 | (uint64_t)buffer;
 }
 
-/* Stage and chunk of a model position on a micro-batch's way, by trying them all. @return the stage, -1: no such */
+/* Stage and chunk of a model position on a micro-batch's way, by trying them all. @return the stage, -1: none */
 static int stage_at(const ek_job *job, int way, int position)
 {
     int p = job->plan.n_stages, v = ek__stage_n_chunks(job);

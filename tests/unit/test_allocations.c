@@ -121,7 +121,8 @@ static ek_status read_train(const char *path, ek_error *err)
     return status;
 }
 
-/* Every emitter on the published plan, with a model and without. Nothing may be written before all has been got. */
+/* Every emitter on the published plan, with a model and without. Nothing may be written before all memory is
+ * allocated. */
 static ek_status emit_all(const char *path, ek_error *err)
 {
     ek_layer body;

@@ -192,7 +192,7 @@ static void an_interrupt_ends_the_search_for_the_order(void **state)
     }
 }
 
-/* 500 live vectors of 64 chunks a stage, which the steady part repeats: comparing each with all of them took 4 s, and
+/* 500 live vectors of 64 chunks a stage, which the steady part repeats. Comparing each with all of them took 4 s, and
  * three times as long with sanitizers. */
 static void an_order_of_many_chunks_is_made_at_once(void **state)
 {

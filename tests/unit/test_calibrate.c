@@ -454,7 +454,7 @@ static void solve_slowly(int n, double *a, double *b)
         b[c] /= a[c * n + c];
 }
 
-/* Matern 3/2 as the books have it; ends have ten times a layer's variance and nothing in common with layers. */
+/* The textbook's Matern 3/2; ends have ten times a layer's variance and no correlation with layers. */
 static double slow_covariance(const double *a, const double *b, double width)
 {
     double sum = 0;

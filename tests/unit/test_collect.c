@@ -418,8 +418,8 @@ static void the_made_up_dry_run_holds_what_its_formula_says(void **state)
     }
 }
 
-/* The peaks that the documentation of MindFormers' SAPP tool prints of a dry run of 16 stages, one rank of each, as
- * grep lists them. The init file that it fills in of them is tests/data/llama175b_init.yaml. */
+/* The peaks that the documentation of MindFormers' SAPP tool prints for a dry run of 16 stages, one rank of each, as
+ * grep lists them. The init file filled in from them is tests/data/llama175b_init.yaml. */
 static void the_documented_listing_gives_the_documented_init_file(void **state)
 {
     (void)state;

@@ -272,8 +272,8 @@ static ek_device written_and_read(const ek_device *device)
     return back;
 }
 
-/* Tables hang outside; their rows are compared. Padding may differ, so fields are compared through a copy of both into
- * memory that was cleared. */
+/* Tables are stored separately; their rows are compared. Padding may differ, so fields are compared through a copy of
+ * both into memory that was cleared. */
 static void assert_same(const ek_device *a, const ek_device *b)
 {
     static ek_device x, y;

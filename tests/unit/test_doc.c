@@ -371,7 +371,7 @@ static void a_value_is_described_by_its_kind(void **state)
     }
 }
 
-/* Neither a list, nothing, an empty text, one that is too long nor one with control characters is a text. */
+/* A list, no value, an empty text, one that is too long and one with control characters are all refused as a text. */
 static void a_text_is_short_and_printable(void **state)
 {
     static const char *const wrong[] = {"[]", "~", "''", "abcd", "\"a\\t\""};

@@ -787,7 +787,7 @@ static void mark_lines(const char *text, int begin, int end, bool *may_change, i
     }
 }
 
-/* Mark the lines that a wish may touch: those of the value it changes; braces that a key is added to. */
+/* Mark the lines that a request may change: those of the value it changes; braces that a key is added to. */
 static void mark_wish(const ek__node *root, const char *text, const wish *w, bool *may_change, int n)
 {
     const ek__node *node = root;

@@ -28,7 +28,7 @@ static int random_upto(ek__random *r, int most)
     return ek__random_below(r, most + 1);
 }
 
-/* Up to 6 stages, 1 to 4 chunks, 0 to 9 layers a chunk (from `least`), lists at random. Now and then all the same. */
+/* Up to 6 stages, 1 to 4 chunks, 0 to 9 layers a chunk (from `least`), lists at random. Sometimes all are equal. */
 static void random_plan(ek__random *r, int n_stages, int n_chunks, int least, ek_plan *plan)
 {
     assert_int_equal(ek_plan_init(plan, n_stages, n_chunks, NULL), EK_OK);

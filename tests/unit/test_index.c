@@ -1234,8 +1234,8 @@ static void layers_of_events_are_told(void **state)
 
 /* ---- the sort ---- */
 
-/* Buckets of many buffers and of none, in runs that stay in memory and runs that do not: each record comes out once, in
- * its bucket, in the order of its keys and of how they were added. */
+/* Buckets of many buffers and of none, in runs that stay in memory and runs that do not: each record is returned once,
+ * in its bucket, in the order of keys and then of insertion. */
 static void a_sort_gives_each_record_once_in_order(void **state)
 {
     (void)state;

@@ -248,7 +248,7 @@ static void what_a_request_became_is_told_for_each(void **state)
     }
 }
 
-/* Of a whole cell some operators have copies, some backward has no need of; none of them is to blame. */
+/* In a whole cell some operators have copies, and backward does not need others; none of them is reported. */
 static void what_a_whole_cell_does_not_need_is_by_design(void **state)
 {
     (void)state;
@@ -483,7 +483,8 @@ static void generate(const ir_shape *shape, ir_truth *truth, ek_ir **ir, ek_ir_r
     check_graph(*ir, NULL, report);
 }
 
-/* The generator counts weights that backward takes among its values; the check does not, they are there anyway. */
+/* The generator counts weights that backward takes among its values; the check does not, since they are always in
+ * memory. */
 static int64_t loaded_for_backward(const ek_ir *ir)
 {
     int64_t bytes = 0;

@@ -302,7 +302,8 @@ static void a_training_file_is_read_as_the_plan_it_runs(void **state)
     assert_true(n_plans >= 20);
 }
 
-/* A plan file that names a launch command is a plan file; a YAML of another kind with one is the job of that. */
+/* A plan file that names a launch command is a plan file; a YAML of another kind with one is the job of that
+ * command. */
 static void a_command_in_a_yaml_does_not_hide_its_plans(void **state)
 {
     (void)state;

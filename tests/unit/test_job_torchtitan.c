@@ -623,7 +623,7 @@ static void what_does_nothing_is_warned_of(void **state)
     free(text);
 }
 
-/* Whatever a measure changes is said with a key of the TOML, and the file with that key is the job that was predicted.
+/* Every change of a measure is given as a key of the TOML, and the file with that key is the predicted job.
  */
 static void measures_are_said_with_keys_that_give_the_job(void **state)
 {

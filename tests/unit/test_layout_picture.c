@@ -485,7 +485,7 @@ static void check_plans(const json_t *root, const json_t *space)
                            n_events) if (row < (size_t)plan->layout.value[EK_AXIS_PIPELINE]) listed +=
             (size_t)json_integer_value(n_events);
         assert_in_range(listed, blocks, blocks + 3 * (size_t)plan->layout.value[EK_AXIS_PIPELINE]);
-        /* A curve a stage: at its highest it is the stage's used peak, on some stage the least below the actual. */
+        /* A curve a stage: its maximum is the stage's used peak, on some stage the least below the actual. */
         assert_int_equal(json_array_size(json_object_get(timeline, "curves")), plan->layout.value[EK_AXIS_PIPELINE]);
     }
 }

@@ -153,7 +153,7 @@ static int all_layers(const ek_job *job)
     return job->model.n_layers + job->model.n_prediction_layers;
 }
 
-/* The shortest plan of a layout that fits; INFINITY. `bound`: hold it against every plan, of which some are left out.
+/* The shortest plan of a layout that fits; INFINITY. `bound`: compare it with every plan; some plans are left out.
  */
 static double best_plan(const ek_job *job, const ek_device *device, const ek_layout *layout,
                         const ek_layout_bound *bound, long *n)
@@ -448,7 +448,7 @@ static void no_bound_is_above_a_plan(void **state)
 
 /* ---- reasons that rule out ---- */
 
-/* In a space of fewer layouts than are looked at, each is: its parts beside those of the best plan. */
+/* In a space of fewer layouts than the limit, each is evaluated: its parts beside those of the best plan. */
 /* The job's own layout, as the space has it. */
 static ek_layout own_layout(const ek_job *job)
 {
@@ -778,7 +778,7 @@ static void a_search_ends_when_its_time_is_over(void **state)
 
 /* ---- estimates of plans ---- */
 
-/* Stages of a plan are placed while it is looked for, under another plan of the stages before, and not again. */
+/* Stages of a plan are placed during the search, under another plan of the stages before, and not again. */
 static void estimates_of_plans_are_those_of_their_jobs(void **state)
 {
     ek__random random = ek__random_seed(11);

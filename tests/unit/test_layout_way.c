@@ -193,7 +193,7 @@ static void the_first_change_is_the_best_one(void **state)
 }
 
 /* Experts on other ranks, fewer tensor-parallel ranks with norms cut over them or not, and longer micro-batches, of a
- * small model: in each state all that its changes move is the plan's, and all else is today's. */
+ * small model: in each state all values that its changes set are the plan's, and all others are the current job's. */
 static void a_change_moves_what_is_its_own_alone(void **state)
 {
     (void)state;

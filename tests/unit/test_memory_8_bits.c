@@ -79,7 +79,7 @@ static void near(const char *what, int64_t is, int64_t expected)
 
 /* ---- TransformerEngine ---- */
 
-/* A copy for the forward pass and, where the device wants that, one turned over; with 8-bit parameters the first is the
+/* A copy for the forward pass and, where the device needs it, a transposed one; with 8-bit parameters the first is the
  * parameter. The table, the head, norms, gradients and states are as in 16 bits. */
 static void weights_have_copies_in_8_bits(void **state)
 {

@@ -656,8 +656,8 @@ static void respread(ek_job *job, int n_chunks)
         fail_msg("%s", err.message);
 }
 
-/* Every tensor of a step comes to lie somewhere: no figure is below the live bytes, and none far above, as it would be
- * if tensors were not given back. */
+/* Every tensor of a step is placed: no figure is below the live bytes, and none far above, as it would be if tensors
+ * were not released. */
 static void stages_are_placed_for_every_schedule(void **state)
 {
     (void)state;

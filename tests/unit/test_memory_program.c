@@ -272,8 +272,8 @@ static void three_readers(void **state)
     g.output = o;
     ek__program *p = compile(&job, &g, NULL, false, false);
     assert_int_equal(p->kept, 0);
-    /* join: 3 A. Then x's first gradient, with o's gone: 3 A; its second beside it with 2 A left. x itself is given
-     * back in the forward pass. */
+    /* join: 3 A. Then x's first gradient, with o's gone: 3 A; its second beside it with 2 A left. x itself is released
+     * in the forward pass. */
     assert_part(p, EK_FORWARD, 3 * A + X - X, X - X);
     assert_part(p, EK_BACKWARD, 3 * A, 0);
     ek__program_free(p);

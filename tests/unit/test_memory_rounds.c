@@ -248,8 +248,8 @@ static void every_failing_allocation_is_told(void **state)
 
 /* ---- rounds of several periods ---- */
 
-/* Two micro-batches at once, each of which takes the place of the one before the last. Once tensors have found their
- * places no period is the one before, and every second is the same. */
+/* Two micro-batches at once, each of which takes the place of the one before the last. Once tensors are placed, no
+ * period equals the previous one, and every second is the same. */
 static void a_round_may_be_two_periods(void **state)
 {
     (void)state;

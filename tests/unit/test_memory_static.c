@@ -94,7 +94,7 @@ static void qwen_on_two_stages(void **state)
     ek__job_programs *programs;
     if (ek__job_programs_new(&job, &programs, &err))
         fail_msg("%s", err.message);
-    /* 14 layers and the table: 1.904e9 elements, 32683.5 MiB, which the published launch script's figures come to. */
+    /* 14 layers and the table: 1.904e9 elements, 32683.5 MiB, the total of the published launch script's figures. */
     int64_t layer = (2 * 3584 * 3584 + 2 * 3584 * 512 + 3 * 3584 * 18944 + 3584 + 2 * 512) / 2 + 2 * 3584;
     assert_int_equal(sum(ek__stage_persistent(&job, programs, 0)), 18 * (14 * layer + INT64_C(152064) * 3584 / 2));
     ek__job_programs_free(programs);

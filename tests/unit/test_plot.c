@@ -370,7 +370,7 @@ static void columns_add_up_and_show_what_is_there(void **state)
     }
 }
 
-/* The table beside the drawing prints timeline.busy: the drawing must agree with it for every schedule. */
+/* The table beside the drawing prints timeline.busy, and the drawing must agree with it for every schedule. */
 static void columns_add_up_to_the_busy_share_of_the_table(void **state)
 {
     (void)state;

@@ -88,7 +88,7 @@ static void without_blocking_the_times_are_those_of_the_simulator(void **state)
 
 /* ---- times with rendezvous ---- */
 
-/* The equations of every message and block, which leave no freedom: a transfer begins when both stages are there. */
+/* The equations of every message and block, which determine all times: a transfer begins when both stages are ready. */
 static void check_equations(const ek_schedule *schedule, int p, double travel)
 {
     ek_rehearsal r = made(schedule, p, 2, 2 * p, p);

@@ -276,7 +276,7 @@ static void *make_another(void *unused)
     return unused;
 }
 
-/* In a child, as the end of a process: files on their way are gone, and another thread makes none any more. */
+/* In a child, as the end of a process: unfinished files are removed, and another thread creates no more. */
 static void a_handler_removes_all_and_nothing_follows(void **state)
 {
     (void)state;

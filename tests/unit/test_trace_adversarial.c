@@ -301,8 +301,8 @@ static void deep_ep(void)
 #define SEND_RECEIVE "ncclDevKernel_SendRecv(ncclDevKernelArgsStorage<4096ul>)"
 #define OF(what)     ",\"Collective name\":\"" what "\""
 
-/* A pipeline of two stages and four micro-batches, all forward and then all backward: 10 ms forward, 20 ms backward, 1
- * ms of transfer. Stage 1 waits 10 ms for the first micro-batch and stage 0 for the gradients. */
+/* A pipeline of two stages and four micro-batches, all forward passes and then all backward ones: 10 ms forward, 20 ms
+ * backward, 1 ms of transfer. Stage 1 waits 10 ms for the first micro-batch and stage 0 for the gradients. */
 static void write_stage(int stage, bool told)
 {
     const char *of_send = told ? OF("send") : "", *of_receive = told ? OF("recv") : "";

@@ -663,7 +663,7 @@ static void a_trace_without_device_events_says_so(void **state)
 
 /* ---- tables ---- */
 
-/* Databases that are no exports leave settings as text, and no figures: that is not for want of recording. */
+/* Databases that are no exports have settings as text and no figures, which is not a lack of recording. */
 static void databases_alone_are_named_with_what_to_do(void **state)
 {
     (void)state;

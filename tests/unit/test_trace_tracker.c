@@ -311,7 +311,8 @@ static void tells_growth_and_what_is_held(void **state)
         assert_int_equal(t->step[i].live_bytes, (int64_t)(N_LAYERS * 16 + 8 * i) << 20);
     assert_int_equal(t->leaked_bytes, (int64_t)(4 * 8) << 20); /* the last step's may still go */
     assert_int_equal(t->never_freed_other_bytes, (int64_t)(5 * 8) << 20);
-    /* When the last layer's second block is there, the two layers before hold theirs, and four losses are kept. */
+    /* When the last layer's second block is allocated, the two layers before it keep theirs, and four losses are
+     * kept. */
     assert_int_equal(t->peak_bytes, (int64_t)(3 * 16 + 3 * 128 + 3 * 64 + 4 * 8) << 20);
     assert_int_equal(t->held_bytes, (int64_t)(2 * 64 + 4 * 8) << 20);
     const ek_trace_finding *held = finding("memory-held"), *growth = finding("memory-growth");

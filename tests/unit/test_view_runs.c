@@ -925,8 +925,8 @@ static void failing_allocations_are_told(void **state)
 
 /* ---- a trace with its events ---- */
 
-/* The row of a layer, and of each of its passes, leads to a stretch as long as the longest of the passes, a layer's to
- * its longest forward pass. */
+/* The row of a layer, and of each of its passes, leads to an interval as long as the longest of the passes, a layer's
+ * to its longest forward pass. */
 static void layers_lead_to_their_longest_pass(const json_t *run)
 {
     static const char *const table[] = {"layers", "passes"}, *const most[] = {"forward_mean", "most"};

@@ -3,7 +3,7 @@
 
 const real = { setTimeout: globalThis.setTimeout, clearTimeout: globalThis.clearTimeout, now: Date.now };
 
-/** Lets everything run that waits for no timer: promises, and the chains of them that answers are read by. */
+/** Runs everything that does not wait for a timer: promises, and the chains of promises that read answers. */
 async function idle() {
     for (let i = 0; i < 50; i++) await new Promise((resolve) => setImmediate(resolve));
 }
