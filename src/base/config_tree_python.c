@@ -32,6 +32,8 @@ typedef struct range {
     int begin, end;
 } range;
 
+#define RUN_TIME_VALUE "a value that is known only at run time"
+
 static bool is(const reader *r, int token, const char *text)
 {
     return ek__python_text_is(&r->p, token, text);
@@ -511,7 +513,7 @@ static ek_status put_statements(reader *r)
             status = put(r, (range){a->begin, a->end});
             continue;
         }
-        status = put_text(r, (range){a->name, a->name + 1}, "a value that is known only at run time", 26, true);
+        status = put_text(r, (range){a->name, a->name + 1}, RUN_TIME_VALUE, sizeof RUN_TIME_VALUE - 1, true);
     }
     return status;
 }

@@ -314,7 +314,7 @@ static ek_status check_divides(const checker *c, const division *d)
                         p->ulysses, name_of(c, CONTEXT), p->context);
     if (d->by_which == CONTEXT && d->by == INT64_C(2) * p->context)
         return ek__fail(c->err, EK_ERR_INPUT, origin_of_either(c, d->which, CONTEXT),
-                        "%s is %lld, which cannot be cut into %lld equal parts, two for each rank of %s %d, which is "
+                        "%s is %lld, which cannot be divided into %lld equal parts, two for each rank of %s %d, which is "
                         "how the causal mask's work is shared; correct one of them",
                         name_of(c, d->which), (long long)d->value, (long long)d->by, name_of(c, CONTEXT), p->context);
     return ek__fail(c->err, EK_ERR_INPUT, origin_of_either(c, d->which, d->by_which),

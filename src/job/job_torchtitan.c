@@ -418,7 +418,7 @@ static ek_status derive_micro_batches(reader *r)
         batch = r->micro_batch;
     if (r->local_batch % batch != 0 || (p->pipeline > 1 && r->n_parts > 0 && r->local_batch % n_parts != 0))
         return ek__fail(r->in.err, EK_ERR_INPUT, origin_of(r, r->micro_batch ? &size_at : &parts_at),
-                        "local_batch_size is %d, which cannot be cut into micro-batches like that; give a number that "
+                        "local_batch_size is %d, which cannot be divided into micro-batches like that; give a number that "
                         "divides it",
                         r->local_batch);
     int64_t n = (int64_t)(r->local_batch / batch) * n_steps;

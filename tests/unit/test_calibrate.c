@@ -954,9 +954,9 @@ static void wrong_link_logs_are_refused(void **state)
         int line;
     } wrong[] = {
         {"all_reduce.log", "nothing\n", "no row of nccl-tests or hccl_test", 0},
-        {"x.log", "# size count type redop root time algbw busbw\n1 1 float sum -1 5.0 1.0 1.5 0\n", "which collective",
-         2},
-        {"all_gather.log", "# root algbw\n1024 1 float none -1 5.0 0.2 0.2 0\n", "how many ranks", 0},
+        {"x.log", "# size count type redop root time algbw busbw\n1 1 float sum -1 5.0 1.0 1.5 0\n",
+         "do not name their collective", 2},
+        {"all_gather.log", "# root algbw\n1024 1 float none -1 5.0 0.2 0.2 0\n", "the number of ranks", 0},
         {"all_reduce.log", "# root algbw\n1024 1 float sum -1 0.0 2.0 3.5 0\n", "above 0", 2},
         {"all_reduce.log", "# root algbw\n\n1024 1 float sum -1 abc 2.0 3.5 0\n", "has no time", 3},
         {"broadcast_perf.log", "# root algbw\n1024 1 float none 0 5.0 2.0 2.0 0\n", "no step has", 0},

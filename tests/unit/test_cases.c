@@ -212,7 +212,7 @@ static void a_job_in_the_place_of_a_model_is_told_what_to_do(void **state)
         ek_error err;
         assert_int_equal(ek_model_files_read(&asked[i], NULL, NULL, &model, &err), EK_ERR_INPUT);
         assert_string_equal(err.file, path);
-        assert_non_null(strstr(err.message, "this says how a job is trained, not what its layers take"));
+        assert_non_null(strstr(err.message, "this is a training job without times of its layers"));
         assert_int_equal(model.dry_run_stages, 77);
     }
 }

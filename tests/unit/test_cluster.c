@@ -432,7 +432,7 @@ static void recomputation_brings_activations_back(void **state)
         ek_balance_result result;
         body[1].modelled[EK_RECOMPUTE_NONE] = layers.modelled[EK_RECOMPUTE_NONE] = false;
         assert_int_equal(ek_balance(&layers, order, &options, &result, &err), EK_ERR_INPUT);
-        assert_non_null(strstr(err.message, "what recomputation brings back is not known"));
+        assert_non_null(strstr(err.message, "activations restored by recomputation are not known"));
         ek_order_free(order);
     }
     assert_true(n_solved > 8 && n_larger > 0);

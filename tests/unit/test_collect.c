@@ -185,7 +185,7 @@ static void one_rank_alone_tells_its_stage_only_when_it_is_the_first(void **stat
     snprintf(old, sizeof old, "%s/rank_0.log", top);
     snprintf(new, sizeof new, "%s/rank_8.log", top);
     assert_int_equal(rename(old, new), 0);
-    refuse(top, 0, top, "one rank does not tell its stage");
+    refuse(top, 0, top, "the stage of a single rank is not known");
 }
 
 static void the_log_in_a_stage_folder_is_chosen_by_its_name(void **state)
@@ -324,8 +324,8 @@ static void listings_that_do_not_tell_are_refused_with_their_line(void **state)
         const char *text, *message;
         int line, column;
     } cases[] = {
-        {"", "holds no line with a peak", 0, 0},
-        {"x\ny\n", "holds no line with a peak", 0, 0},
+        {"", "contains no line with a peak", 0, 0},
+        {"x\ny\n", "contains no line with a peak", 0, 0},
         {"x\nActual peak memory usage: 5M\n", "no path with a stage or rank", 2, 1},
         {"mindformer.log:5:Actual peak memory usage: 5M\n", "no path with a stage or rank", 1, 1},
         {"stage_1_rank_8/a.log:1:Actual peak memory usage: 5M\nstage_2_rank_16/a.log:1:Actual peak memory usage: 5K\n",

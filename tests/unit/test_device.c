@@ -104,7 +104,7 @@ static void a_line_for_all_links_and_tiers_exclude_each_other(void **state)
     assert_true(d.curve[EK_KERNEL_MATMUL].share == 0.6 && d.curve[EK_KERNEL_GROUPED].share == 0.4);
     assert_int_equal(read_text(start, "intra: {gbs: 9}\ntiers: [{gbs: 9}]\n", NULL, &d, &err), EK_ERR_INPUT);
     assert_int_equal(err.line, START_LINES + 1);
-    assert_non_null(strstr(err.message, "leave intra and inter out"));
+    assert_non_null(strstr(err.message, "remove intra and inter"));
 }
 
 static void the_basis_of_an_error_is_written_and_read_back(void **state)

@@ -402,7 +402,7 @@ static void megatron_flags_give_the_plan_or_say_that_they_do_not(void **state)
         assert_memory_equal(layers, plan.layers, (size_t)n * sizeof *layers);
         check_ends(text, &plan);
         assert_int_equal(told, one_rule(&plan, true) ? EK_TELLS_PLAN : EK_TELLS_LAYERS);
-        assert_int_equal(strstr(text, "cannot be told this plan's recomputation") != NULL, told != EK_TELLS_PLAN);
+        assert_int_equal(strstr(text, "cannot express the recomputation of this plan") != NULL, told != EK_TELLS_PLAN);
         for (int c = 0; c < n && told == EK_TELLS_PLAN; c++) {
             ek_chunk_mix got = megatron_mix(text, plan.layers[c]), want = mix_of(&plan, c);
             assert_memory_equal(got.n, want.n, sizeof want.n);
@@ -835,8 +835,8 @@ static void layers_that_cannot_be_told_are_refused(void **state)
     assert_refused("mindspeed", &e, "2 chunks on one stage");
     assert_refused("torchtitan", &e, "2 chunks on one stage");
     e = emission_of(&empty);
-    assert_refused("mindspeed", &e, "chunk 0 of stage 1 has no layers");
-    assert_refused("torchtitan", &e, "chunk 0 of stage 1 has no layers");
+    assert_refused("mindspeed", &e, "chunk 0 of stage 1 without layers");
+    assert_refused("torchtitan", &e, "chunk 0 of stage 1 without layers");
     ek_plan_clear(&one);
     ek_plan_clear(&two);
     ek_plan_clear(&stacked);
@@ -927,7 +927,7 @@ static void a_nearest_plan_says_what_it_costs(void **state)
     x.emission.memory_limit_mb = 1e6;
     char *text = emitted("megatron", &x.emission, &told);
     assert_int_equal(told, EK_TELLS_NEAREST);
-    assert_says(text, "The first chunk that keeps the plan from one is chunk 0 of stage 0, with 1 select, 1 full.");
+    assert_says(text, "The first chunk that prevents one is chunk 0 of stage 0, with 1 select, 1 full.");
     assert_says(text, "with the same layers: no recomputation.");
     assert_null(value_of(text, "--recompute-granularity"));
     free(text);

@@ -191,9 +191,9 @@ static void the_nearest_measured_shape_is_said_in_words(void **state)
 static void an_error_says_what_it_is_of(void **state)
 {
     (void)state;
-    static const char *const says[EK_N_ERROR_BASES] = {
-        "assumed: the file of A100-80 does not say", "on the runs that it was fitted to",
-        "on runs left out of it one by one", "on groups of runs left out of it"};
+    static const char *const says[EK_N_ERROR_BASES] = {"assumed: the file of A100-80 does not contain",
+                                                       "on its own runs", "on runs left out one by one",
+                                                       "on groups of runs left out"};
     made m;
     make(&m);
     for (int b = 0; b < EK_N_ERROR_BASES; b++) {

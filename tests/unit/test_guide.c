@@ -468,7 +468,7 @@ static void jobs_that_cannot_be_measured_get_other_stages_and_a_reason(void **st
         int stages, layers, runs;
         const char *reason;
     } cases[] = {{2, 32, 4, "no middle stage"},
-                 {3, 32, 4, "two micro-batches"},
+                 {3, 32, 4, "two live micro-batches"},
                  {1, 8, 4, "one stage"},
                  {16, 16, 8, "a layer on every stage"},
                  {6, 6, 4, "a layer on every stage"},
@@ -530,7 +530,7 @@ static void impossible_questions_are_refused(void **state)
     static const struct {
         int stages, layers, rounds;
         const char *message;
-    } cases[] = {{4, 4, 0, "5 layers at least"},   {2, 3, 0, "5 layers at least"},
+    } cases[] = {{4, 4, 0, "at least 5 layers"},   {2, 3, 0, "at least 5 layers"},
                  {8, 6, 0, "do not fill"},         {0, 6, 0, "stages must be 1 to"},
                  {4, 0, 0, "layers must be 1 to"}, {4, 5000, 0, "layers must be 1 to"},
                  {4, 32, 1, "at least 2 rounds"},  {4, 32, -1, "rounds must be"}};

@@ -332,7 +332,7 @@ static void keys_are_read_with_the_frameworks_defaults(void **state)
         {"gradients are summed in a pipeline, and accumulation does nothing there",
          {NULL, "  pipeline_stage: 2\n  micro_batch_num: 4\n", "runner_config:\n  gradient_accumulation_steps: 3\n"},
          "states.gradient=2 parallel.n_accumulation=1 parallel.n_micro_batches=4 layers=4,4",
-         "gradient_accumulation_steps is 3, which does nothing with 2 stages"},
+         "gradient_accumulation_steps is 3, which has no effect with 2 stages"},
         {"gradients are summed over accumulated steps",
          {NULL, NULL, "runner_config:\n  batch_size: 3\n  gradient_accumulation_steps: 5\n"},
          "states.gradient=2 parallel.n_accumulation=5 parallel.n_micro_batches=1 parallel.batch=3",
@@ -609,15 +609,17 @@ static void what_is_wrong_is_refused_with_its_place(void **state)
          "9:13: model.model_config.offset adds up to 2, expected 0"},
         {{NULL, "  model_parallel: 3\n", NULL},
          "6:16: num_heads is 8, which cannot be divided into 3 equal parts, as model_parallel requires; correct one"},
-        {{"    n_kv_heads: 2\n", "  model_parallel: 4\n", NULL}, "9:17: n_kv_heads is 2, which cannot be cut into 4"},
-        {{"    n_kv_heads: 3\n", NULL, NULL}, "6:16: num_heads is 8, which cannot be cut into 3 equal parts, as n_kv"},
+        {{"    n_kv_heads: 2\n", "  model_parallel: 4\n", NULL},
+         "9:17: n_kv_heads is 2, which cannot be divided into 4"},
+        {{"    n_kv_heads: 3\n", NULL, NULL},
+         "6:16: num_heads is 8, which cannot be divided into 3 equal parts, as n_kv"},
         {{"    hidden_size: 60\n    num_heads: 6\n    head_dim: 8\n    n_kv_heads: 6\n", "  model_parallel: 2\n", NULL},
          NULL},
         {{"    num_heads: 6\n", NULL, NULL}, "model.model_config has 6 heads, which do not divide hidden_size 64"},
         {{"    intermediate_size: 99\n", "  model_parallel: 2\n", NULL}, "9:24: intermediate_size is 99"},
-        {{NULL, "  context_parallel: 5\n", NULL}, "8:17: seq_length is 48, which cannot be cut into 5 equal parts"},
+        {{NULL, "  context_parallel: 5\n", NULL}, "8:17: seq_length is 48, which cannot be divided into 5 equal parts"},
         {{"    seq_length: 20\n", "  model_parallel: 8\n  use_seq_parallel: True\n", NULL},
-         "8:17: seq_length is 20, which cannot be cut into 8"},
+         "8:17: seq_length is 20, which cannot be divided into 8"},
         /* Each piece is cut over the tensor ranks: 12 tokens over 4 are, over 8 are not. */
         {{"    use_flash_attention: True\n",
           "  model_parallel: 4\n  use_seq_parallel: True\n  pipeline_stage: 2\n  micro_batch_num: 2\n  seq_split_num: "
@@ -628,7 +630,7 @@ static void what_is_wrong_is_refused_with_its_place(void **state)
           "  model_parallel: 8\n  use_seq_parallel: True\n  pipeline_stage: 2\n  micro_batch_num: 2\n  seq_split_num: "
           "4\n",
           "parallel:\n  pipeline_config:\n    pipeline_scheduler: seqpipe\n"},
-         "8:17: seq_length is 48, which cannot be cut into 32 equal parts, as seq_split_num asks for"},
+         "8:17: seq_length is 48, which cannot be divided into 32 equal parts, as seq_split_num asks for"},
         {{NULL, "  pipeline_stage: 4\n  micro_batch_num: 3\n", NULL},
          "11:20: micro_batch_num gives 3 micro-batches for 4 stages"},
         {{NULL, "  pipeline_stage: 2\n  micro_batch_num: 2\n  seq_split_num: 2\n",
@@ -639,13 +641,13 @@ static void what_is_wrong_is_refused_with_its_place(void **state)
         {{NULL, "  data_parallel: 2\n  expert_parallel: 4\n", "moe_config:\n  expert_num: 4\n"},
          "11:20: expert_parallel is 4, but experts re-use the ranks of data_parallel 2"},
         {{NULL, "  data_parallel: 4\n  expert_parallel: 4\n", "moe_config:\n  expert_num: 6\n"},
-         "13:15: expert_num is 6, which cannot be cut into 4"},
+         "13:15: expert_num is 6, which cannot be divided into 4"},
         {{NULL, NULL, "moe_config:\n  expert_num: 2\n  num_experts_chosen: 3\n"},
          "num_experts_chosen is 3, expected 1 to 2"},
         {{NULL, "  context_parallel: 4\n  context_parallel_algo: best\n", NULL},
          "11:26: parallel_config.context_parallel_algo is 'best', expected colossalai_cp, ulysses_cp or hybrid_cp"},
         {{NULL, "  context_parallel: 4\n  context_parallel_algo: hybrid_cp\n  ulysses_degree_in_cp: 3\n", NULL},
-         "context_parallel is 4, which cannot be cut into 3 equal parts, as ulysses_degree_in_cp asks for"},
+         "context_parallel is 4, which cannot be divided into 3 equal parts, as ulysses_degree_in_cp asks for"},
         {{NULL, "  context_parallel: 16\n  context_parallel_algo: ulysses_cp\n", NULL},
          "6:16: num_heads is 8, which cannot be divided into 16 equal parts, as model_parallel 1 and Ulysses groups of "
          "16 ranks (of context_parallel 16) require; correct one"},
@@ -857,7 +859,7 @@ static void wrong_overrides_are_refused(void **state)
         {{.recompute = EK_RECOMPUTE_SELECT, .sequence_parallel = -1}, "must be none or full"},
         {{.pipeline = 4, .n_micro_batches = 2, .sequence_parallel = -1, .recompute = -1},
          "micro_batch_num gives 2 micro-batches for 4 stages"},
-        {{.tensor = 3, .sequence_parallel = -1, .recompute = -1}, "num_heads is 8, which cannot be cut into 3"},
+        {{.tensor = 3, .sequence_parallel = -1, .recompute = -1}, "num_heads is 8, which cannot be divided into 3"},
         {{.schedule = ek_schedule_find("zb-v"), .sequence_parallel = -1, .recompute = -1},
          "the schedule zb-v is for 2 chunks on a stage, but the job has 1"},
         {{.rules = rules, .n_rules = 2, .sequence_parallel = -1, .recompute = -1}, "'loss=5' is no rule"},
@@ -966,12 +968,12 @@ static void a_job_changed_by_hand_is_checked(void **state)
         CASE(2, job.plan.full[1] = -1, "chunk 0 of stage 1 recomputes -1 of its 3 layers")
         CASE(3, job.plan.layers[1] = -1, "chunk 0 of stage 1 has -1 layers")
         CASE(4, job.parallel.pipeline = 4; job.parallel.n_micro_batches = 4, "the plan has 2 stages, but the job has 4")
-        CASE(5, job.parallel.tensor = 8, "num_heads is 4, which cannot be cut into 8")
+        CASE(5, job.parallel.tensor = 8, "num_heads is 4, which cannot be divided into 8")
         CASE(6, job.parallel.tensor = 0, "model_parallel is 0, expected 1 to")
         CASE(7, job.parallel.ulysses = 0, "context_parallel is 0, expected 1 to 1")
         CASE(8, job.parallel.table_split = 0, "model_parallel is 0")
         CASE(9, job.parallel.expert = 3, "expert_parallel is 3, but experts re-use the ranks")
-        CASE(10, job.model.n_experts = 9, "expert_num is 9, which cannot be cut into 4")
+        CASE(10, job.model.n_experts = 9, "expert_num is 9, which cannot be divided into 4")
         CASE(11, job.model.top_k = 9, "num_experts_chosen is 9, expected 1 to 8")
         CASE(12, job.model.hidden = 1 << 21, "hidden_size is 2097152, expected 1 to 1048576")
         CASE(13, job.model.n_heads = 1 << 16; job.model.head_dim = 1024, "head_dim is 1024, expected 1 to 256")
@@ -981,8 +983,8 @@ static void a_job_changed_by_hand_is_checked(void **state)
         CASE(16, job.model.capacity_factor = (double)INFINITY, "tensors together could be")
         CASE(17, job.model.capacity_factor = 1e30, "tensors together could be")
         CASE(18, job.parallel.expert_tensor = 3, "experts re-use the ranks")
-        CASE(19, job.parallel.n_pieces = 5, "seq_length is 64, which cannot be cut into 5")
-        CASE(20, job.parallel.head_split = 3, "vocab_size is 512, which cannot be cut into 3")
+        CASE(19, job.parallel.n_pieces = 5, "seq_length is 64, which cannot be divided into 5")
+        CASE(20, job.parallel.head_split = 3, "vocab_size is 512, which cannot be divided into 3")
         CASE(21, job.model.n_dense_layers = 6, "num_layers is 6, expected 0 to 5")
         CASE(22, job.parallel.batch = 1 << 16;
              job.parallel.seq_length = job.model.max_position = 1 << 28, "tensors together could be")

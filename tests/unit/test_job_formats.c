@@ -748,7 +748,8 @@ static const refusal refusals[] = {
     {"run " MODEL RUN REST "--tensor-model-parallel-size $TP\n",
      "1:220: --tensor-model-parallel-size is given as $TP, with a value known only at run time; write the value there, "
      "or put a line NAME=VALUE with a plain number above"},
-    {"TP=$(nproc)\nrun --num-layers \\\n  ${TP}\n", "3:3: --num-layers is given as $(nproc), whose value only a run"},
+    {"TP=$(nproc)\nrun --num-layers \\\n  ${TP}\n",
+     "3:3: --num-layers is given as $(nproc), with a value known only at run time"},
     {"TP=$((X*2))\nrun --num-layers $TP\n", "2:18: --num-layers is given as $X, whose"},
     {"run --num-layers 8 --hidden-size wide",
      "1:34: --hidden-size is 'wide', expected a whole number from 1 to 1048576"},
@@ -1339,7 +1340,7 @@ static const struct {
     {LLAMA "\"mamba_d_state\": 128", "mamba_d_state is of a model that has layers with a state space"},
     {LLAMA "\"linear_num_value_heads\": 32", "linear_num_value_heads is of a model that has layers with linear"},
     {LLAMA "\"conv_L_cache\": 3", "conv_L_cache is of a model that has layers with a convolution"},
-    {LLAMA "\"block_configs\": [{\"a\": 1}]", "block_configs is of a model that has layers whose parts differ"},
+    {LLAMA "\"block_configs\": [{\"a\": 1}]", "block_configs is of a model that has layers with different parts"},
     {LLAMA "\"is_encoder_decoder\": true", "is_encoder_decoder is on: a model with an encoder and a decoder"},
     {LLAMA "\"type_vocab_size\": 2", "type_vocab_size is of a model that has layers of an encoder"},
     {LLAMA "\"layer_types\": [\"full_attention\", \"linear_attention\"]",
@@ -1355,7 +1356,7 @@ static const struct {
     {"\"model_type\": \"unheard_of\", \"ffn_config\": {\"moe_num_experts\": 16}",
      "ffn_config.moe_num_experts is of a mixture of experts"},
     {"\"model_type\": \"qwen3_moe\", \"num_experts\": 8, \"mlp_only_layers\": [2]",
-     "3:65: mlp_only_layers leaves experts in layers that are not every so many behind some without"},
+     "3:65: mlp_only_layers leaves experts in layers without a regular pattern after the first dense layers"},
     {"\"model_type\": \"qwen3_moe\", \"num_experts\": 8, \"mlp_only_layers\": [4]",
      "3:66: mlp_only_layers[0] is 4, expected a whole number from 0 to 3"},
     {"\"model_type\": \"some_moe\", \"num_experts\": 8, \"moe_layer_freq\": [0, 1, 1]",
@@ -1383,7 +1384,7 @@ static const struct {
     {LLAMA "\"sliding_window\": 512", "3:42: warning: sliding_window is 512, fewer than the 2048 tokens", 3},
     {LLAMA "\"attention_chunk_size\": 1024", "attention_chunk_size is 1024, fewer than the 2048 tokens", 3},
     {"\"model_type\": \"gpt_oss\"", "3:15: warning: the type has attention to 128 tokens in most layers", 3},
-    {"\"model_type\": \"glm4\"", "3:15: warning: model_type is 'glm4', which has norms behind the attention", 3},
+    {"\"model_type\": \"glm4\"", "3:15: warning: model_type is 'glm4', which also has norms after the attention", 3},
     {LLAMA "\"layer_types\": [\"full_attention\", \"sliding_attention\", \"chunked_attention\"], "
            "\"num_kv_shared_layers\": 0, \"cross_attention_layers\": [], \"intermediate_size_mlp\": null",
      "3:39: warning: layer_types has layers of sliding_attention, but nothing says to how many tokens", 3},
@@ -1404,7 +1405,8 @@ static void other_configs_are_refused_by_what_they_are(void **state)
          "is the configuration of a model whose layers"},
         {"{\"d_model\": 2560, \"n_layer\": 64, \"ssm_cfg\": {}}", "is the configuration of a model whose layers"},
         {"{\"model_type\": \"some\", \"architectures\": [\"X\"]}", "does not say num_hidden_layers and hidden_size"},
-        {"{\"zero_optimization\": {\"stage\": 2}}", "is a configuration of DeepSpeed, which does not say the model"},
+        {"{\"zero_optimization\": {\"stage\": 2}}",
+         "is a configuration of DeepSpeed, which does not contain the model"},
         {"model: {config: {}}\ntrainer: {strategy: {tensor_model_parallel_size: 2}}", "is a recipe of NeMo 2"},
     };
     for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
@@ -1504,9 +1506,9 @@ static void gemmas_defaults_are_taken_and_told(void **state)
     assert_int_equal(job.model.head_dim, 256);
     assert_int_equal(job.model.vocab_told, 262208);
     assert_int_equal(job.model.max_position, 131072);
-    assert_non_null(
-        strstr(s.text, "1:56: warning: the file relies on defaults of Gemma3TextConfig: num_attention_heads 8, "
-                       "num_key_value_heads 4, head_dim 256, vocab_size 262208, max_position_embeddings 131072"));
+    assert_non_null(strstr(s.text,
+                           "1:56: warning: the file relies on defaults of Gemma3TextConfig: num_attention_heads 8, "
+                           "num_key_value_heads 4, head_dim 256, vocab_size 262208, max_position_embeddings 131072"));
     assert_non_null(strstr(s.text, "3:18: warning: vision_config is a part of the model beside its language model"));
     assert_non_null(strstr(s.text, "sliding_window is 1024, fewer than the 4096 tokens"));
     ek_job_clear(&job);

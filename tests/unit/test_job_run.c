@@ -158,7 +158,7 @@ static const expected megatron[] = {
      {0},
      "--pipeline-model-parallel-size is given again"},
     {"--no-overlap-p2p-communication", {"overlap_p2p_interleaved"}, {0}, NULL},
-    {"--overlap-p2p-communication", {NULL}, {0}, "--overlap-p2p-communication does nothing without interleaved"},
+    {"--overlap-p2p-communication", {NULL}, {0}, "--overlap-p2p-communication has no effect without interleaved"},
     {"--no-scatter-gather-tensors-in-pipeline", {"p2p_scattered"}, {0}, NULL},
     {"--moe-shared-expert-overlap", {"overlap_shared"}, {1}, NULL},
     {"--overlap-moe-expert-parallel-comm", {"overlap_expert"}, {1}, NULL},

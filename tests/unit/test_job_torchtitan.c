@@ -508,7 +508,7 @@ static void what_is_wrong_is_said_with_its_place(void **state)
         {LLAMA SHARD "[training]\nlocal_batch_size = 2\nglobal_batch_size = 30\n",
          "8:21: global_batch_size is 30, expected a multiple of the 16 sequences"},
         {LLAMA PIPE "pipeline_parallel_microbatch_size = 3\n",
-         "7:37: local_batch_size is 8, which cannot be cut into micro-batches like that"},
+         "7:37: local_batch_size is 8, which cannot be divided into micro-batches like that"},
         {LLAMA PIPE "pipeline_parallel_schedule = \"2F2B\"\n",
          "7:30: parallelism.pipeline_parallel_schedule is '2F2B'"},
         {LLAMA PIPE "pipeline_parallel_layers_per_stage = 30\n", "7:38: pipeline_parallel_layers_per_stage is 30"},
@@ -525,8 +525,8 @@ static void what_is_wrong_is_said_with_its_place(void **state)
         {LLAMA PIPE "pipeline_parallel_split_points = [\"layers.9\", \"layers.3\", \"layers.20\"]\n",
          "7:34: parallelism.pipeline_parallel_split_points has 3 layers in order, but the model has 32"},
         {LLAMA SHARD "enable_async_tensor_parallel = true\n", "6:32: enable_async_tensor_parallel is true"},
-        {LLAMA SHARD "tensor_parallel_degree = 3\n", "3:10: n_heads of the flavor is 32, which cannot be cut into 3 "
-                                                     "equal parts, as tensor_parallel_degree asks for"},
+        {LLAMA SHARD "tensor_parallel_degree = 3\n", "3:10: n_heads of the flavor is 32, which cannot be divided into "
+                                                     "3 equal parts, as tensor_parallel_degree asks for"},
         {LLAMA SHARD "[float8]\nrecipe_name = \"columnwise\"\n",
          "expected one of tensorwise, rowwise, rowwise_with_gw_hp"},
         {LLAMA "[training]\ncompile = 1\n", "5:11: training.compile is 1, expected true or false"},

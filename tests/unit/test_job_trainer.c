@@ -92,7 +92,7 @@ static void pure_bf16_has_no_copies(void **state)
     assert_int_equal(job.states.gradient, 2);
     assert_int_equal(job.states.optimizer, 4);
     assert_false(job.states.shard_optimizer);
-    assert_non_null(strstr(s.text, "does not say how many devices there are; data parallel is taken as 1"));
+    assert_non_null(strstr(s.text, "has no number of devices; data parallel is 1"));
     ek_job_clear(&job);
     free(text);
 }
@@ -109,7 +109,7 @@ static const struct {
     {GOOD "quantization_bit: null\nuse_galore: false\nfsdp: ''\n", "", true},
     {GOOD "use_galore: true\n", "8:13: use_galore is given: its states are not modelled", false},
     {GOOD "fsdp: full_shard\n", "fsdp is given: PyTorch's FSDP under this trainer", false},
-    {GOOD "optim: adafactor\n", "8:8: optim is 'adafactor', whose states are not known here", false},
+    {GOOD "optim: adafactor\n", "8:8: optim is 'adafactor', with unknown states", false},
     {GOOD "gradient_accumulation_steps: 0\n",
      "8:30: gradient_accumulation_steps is '0', expected a whole number from 1", false},
     {GOOD "gradient_accumulation_steps: few\n", "gradient_accumulation_steps is 'few', expected a whole number", false},
@@ -151,10 +151,10 @@ static const struct {
      "deepspeed: {zero_optimization: {stage: 2, offload_param: {device: cpu}}, bf16: {enabled: auto}}\nbf16: true\n",
      "keeps weights on the host, which is not modelled", true},
     {YAML "deepspeed: {optimizer: {type: Lamb}, bf16: {enabled: auto}}\nbf16: true\n",
-     "deepspeed.optimizer.type is an optimizer whose states are not known here", false},
+     "deepspeed.optimizer.type is an optimizer with unknown states", false},
     {SCRIPT "--deepspeed @/ds_z3.json --bf16 True\n", "0:0: the sequence length is missing (--max_seq_len", false},
     {SCRIPT "--deepspeed @/ds_z3.json --max_seq_len $LENGTH --bf16 True\n",
-     "--max_seq_len is given as $LENGTH, whose value only a run would tell", false},
+     "--max_seq_len is given as $LENGTH, with a value known only at run time", false},
     {SCRIPT "--deepspeed --max_seq_len 512\n", "--deepspeed names no file, and nothing says the stage of ZeRO", false},
     {SCRIPT "--deepspeed --zero_stage 2 --max_seq_len 512 --lora_dim 128\n",
      "--lora_dim is given: training of a few weights beside the model", false},
@@ -297,7 +297,7 @@ static void degrees_are_refused(void **state)
         assert_int_equal(read_with(text, strlen(text), &o, &s, &job), EK_ERR_INPUT);
         if (k < 3) /* without experts another rule comes first */
             assert_non_null(
-                strstr(s.text, "is 2, but transformers' Trainer, which runs this job, has data parallelism"));
+                strstr(s.text, "is 2, but transformers' Trainer, which runs this job, has only data parallelism"));
     }
     free(text);
 }

@@ -1351,7 +1351,7 @@ static void what_cannot_be_edited_is_refused_with_its_place(void **state)
          "model = {name = \"llama3\", flavor = \"8B\"}\n"
          "parallelism = {pipeline_parallel_degree = 2, pipeline_parallel_microbatches = 4}\n"
          "training = {local_batch_size = 8}\n",
-         "stands in a line with others",
+         "is on a line with others",
          2,
          {.batch = 1, NOTHING}},
     };

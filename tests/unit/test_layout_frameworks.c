@@ -523,7 +523,8 @@ static void a_refusal_names_the_setting_and_what_to_do(void **state)
         const char *text, *message; /* NULL: it runs */
     } cases[] = {
         {MEGATRON("--context-parallel-size 16 --data-parallel-size 1"),
-         "seq-length is 240, which cannot be cut into 32 equal parts, two for each rank of context-parallel-size 16"},
+         "seq-length is 240, which cannot be divided into 32 equal parts, two for each rank of context-parallel-size "
+         "16"},
         {MEGATRON("--context-parallel-size 8 --data-parallel-size 1"), NULL},
         {MEGATRON(EXPERTS "--tensor-model-parallel-size 2 --expert-model-parallel-size 2"),
          "sequence-parallel is off, but experts on expert-model-parallel-size 2 with tensor-model-parallel-size 2 need "
@@ -531,7 +532,7 @@ static void a_refusal_names_the_setting_and_what_to_do(void **state)
         {MEGATRON(EXPERTS "--tensor-model-parallel-size 2 --expert-model-parallel-size 2 --sequence-parallel"), NULL},
         {MEGATRON(EXPERTS "--tensor-model-parallel-size 2"), NULL},
         {MEGATRON("--data-parallel-size 1 --group-query-attention --num-query-groups 3 --tensor-model-parallel-size 4"),
-         "tensor-model-parallel-size is 4, which cannot be cut into 3 equal parts, as num-query-groups asks for"},
+         "tensor-model-parallel-size is 4, which cannot be divided into 3 equal parts, as num-query-groups asks for"},
         {MEGATRON("--data-parallel-size 1 --group-query-attention --num-query-groups 2 --tensor-model-parallel-size 4"),
          NULL},
         {MEGATRON("--data-parallel-size 1 --pipeline-model-parallel-size 2 --num-layers-per-virtual-pipeline-stage 2 "
@@ -556,7 +557,7 @@ static void a_refusal_names_the_setting_and_what_to_do(void **state)
          NULL},
         {TITAN("local_batch_size = 1\nseq_len = 2052\n",
                "data_parallel_shard_degree = 1\ncontext_parallel_degree = 4\n"),
-         "seq_len is 2052, which cannot be cut into 8 equal parts, two for each rank of context_parallel_degree 4"},
+         "seq_len is 2052, which cannot be divided into 8 equal parts, two for each rank of context_parallel_degree 4"},
         {TITAN("local_batch_size = 1\nseq_len = 2052\n", "data_parallel_shard_degree = 1\ncontext_parallel_degree = 4\n"
                                                          "context_parallel_load_balancer = \"\"\n"),
          NULL},

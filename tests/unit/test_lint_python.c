@@ -115,7 +115,7 @@ static void what_python_refuses_has_its_place(void **state)
         {"if x:\n    y\n  z\n", 3, 3, "indented like no line above"},
         {"x = $y\n", 1, 5, "'$'"},
         {"x = a ? b\n", 1, 7, "'?'"},
-        {"x \\ y\n", 1, 4, "behind a backslash"},
+        {"x \\ y\n", 1, 4, "follows a backslash"},
     };
     for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
         ek__pool *pool = ek__pool_new();

@@ -72,7 +72,7 @@ static void a_pattern_that_does_nothing_is_named(void **state)
          EK_PATTERN_SELECT, 0, 0, 1},
         {"an exclusion of nothing", "feed_forward\\.nul", "'feed_forward\\.mul'", EK_PATTERN_SELECT_EXCLUDE, 0, 0, 0},
         {"an exclusion", "feed_forward\\.mul", NULL, EK_PATTERN_SELECT_EXCLUDE, 0, 0, 0},
-        {"flash attention's cell", "attention\\.flash_attention", "names a cell whose only operator makes its output",
+        {"flash attention's cell", "attention\\.flash_attention", "names a cell with one operator, whose output",
          EK_PATTERN_SELECT, 0, 0, 0},
         {"the activation's cell", "feed_forward\\.w1\\.activation", NULL, EK_PATTERN_SELECT, 0, 0, 0},
         {"no expression", "feed_forward\\.(mul", "no regular expression", EK_PATTERN_SELECT, 0, 0, 0},
@@ -139,7 +139,7 @@ static void layers_recomputed_whole_hide_the_rest(void **state)
     m.job.plan.full[0] = 4;
     lint(&m.job, &h);
     assert_int_equal(h.n, 2);
-    assert_non_null(strstr(h.warning[0].message, "select_recompute holds only for layers that `recompute`"));
+    assert_non_null(strstr(h.warning[0].message, "select_recompute applies only to layers that `recompute`"));
     assert_non_null(strstr(h.warning[1].message, "select_comm_recompute holds only"));
     assert_int_equal(h.warning[1].line, 9);
     m.pattern[2].layers = m.job.plan.select; /* no layer: then there is nothing to hide */
@@ -164,7 +164,7 @@ static void a_recomputed_cast_that_keeps_more_is_named(void **state)
     lint(&m.job, &h);
     assert_int_equal(h.n, 1);
     /* x in fp32 instead of its cast: 2 bytes of 256 tokens x 256 */
-    assert_non_null(strstr(h.warning[0].message, "keeps 0.1 MB more in a layer"));
+    assert_non_null(strstr(h.warning[0].message, "saves 0.1 MB more in a layer"));
     m.job.types.norm = EK_FP32;
     m.job.types.residual = EK_BF16; /* a cast to higher precision is fine */
     lint(&m.job, &h);
@@ -189,7 +189,7 @@ static void other_settings_that_waste_are_named(void **state)
     lint(&m.job, &h);
     assert_int_equal(h.n, 1);
     assert_non_null(strstr(h.warning[0].message, "the embedding table takes 125 MB"));
-    assert_non_null(strstr(h.warning[0].message, "the 4 ranks that hold it"));
+    assert_non_null(strstr(h.warning[0].message, "the 4 ranks that have it"));
     assert_string_equal(h.warning[0].file, "job.yaml");
     m.job.limit_mb = 3000;
     lint(&m.job, &h);

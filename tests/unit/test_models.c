@@ -492,7 +492,7 @@ static const char *break_transient(ek__random *r, model *x)
         x->body[b].weight_time = 0;
     }
     any_body(r, x)->modelled[EK_RECOMPUTE_NONE] = false;
-    return "brings back";
+    return "restored by recomputation";
 }
 
 static const char *break_name(ek__random *r, model *x)

@@ -219,8 +219,7 @@ static void what_a_column_cannot_show_is_said(void **state)
         const ek__strip strip = {
             .timeline = &run.timeline, .span = end * (1 + 1e-6), .scale = 1, .unit = "s", .tail = tail};
         char *text = strip_of(&plot, &strip);
-        assert_true((strstr(text, "shows what fills most of it; what it leaves out counts in the next\n") != NULL) ==
-                    cases[i].coarse);
+        assert_true((strstr(text, "shows its largest part; the rest counts in the next\n") != NULL) == cases[i].coarse);
         assert_true((strstr(text, "no block is as long as a column: a row shows shares, not blocks\n") != NULL) ==
                     cases[i].shares);
         assert_null(strstr(text, "optimizer"));

@@ -368,7 +368,7 @@ static void what_the_rule_does_not_know_is_refused(void **unused)
     refused(&model, order, 900, 4, "12 layers cannot give each of 4 stages 4");
     refused(&model, order, NAN, 1, "limit must be above 0");
     model.modelled[EK_RECOMPUTE_FULL] = false;
-    refused(&model, order, 900, 1, "full recomputation, whose memory is not known");
+    refused(&model, order, 900, 1, "needs the memory of full recomputation, which is not known");
     model.modelled[EK_RECOMPUTE_FULL] = true;
     body[1] = body[0];
     model.n_body = 2;

@@ -362,7 +362,7 @@ static void doubted_rows_are_no_errors(void **state)
         parse_table("layers,hidden,heads,seq,gpus,dp,local_batch,step_time_s,suspect,suspect_reason\n"
                     "4,256,8,128,8,4,1,1,1,\n4,256,8,128,8,4,1,1,1,printed so\n");
     assert_false(runs.run[0].has_job);
-    assert_non_null(strstr(runs.run[0].why, "are 4 devices, the row says 8"));
+    assert_non_null(strstr(runs.run[0].why, "are 4 devices, but the row has 8"));
     assert_string_equal(runs.run[1].why, "printed so");
     ek_measured_runs_clear(&runs);
 }
@@ -400,7 +400,7 @@ static void errors_have_places(void **state)
         {HEAD ",framework,select_recompute\n4,256,8,128,8,1,1,mindformers,\"{a: 1}\"\n", 2, 31,
          "select_recompute is '{a: 1}', expected True, False or a list of whole numbers"},
         {HEAD ",job\n,,,,,,1,missing.yaml\n", 0, 0, "missing.yaml"},
-        {HEAD ",tp\n4,250,8,128,8,1,1,4\n", 2, 1, "cannot be cut into 4 equal parts"},
+        {HEAD ",tp\n4,250,8,128,8,1,1,4\n", 2, 1, "cannot be divided into 4 equal parts"},
         {HEAD "\n4,256,8,128,8,1,1\n4,256,8,128,8,2,1\n4,256,8,128,8,1,1.2\n", 4, 1,
          "lines 2 and 4 are the same job on the same hardware with 1 s and 1.2 s, 20 % apart; correct one of them, or "
          "add a column suspect with 1 in the row that is in doubt"},
