@@ -71,6 +71,7 @@ struct ek__lint_entry {
     X(job)                                                                                                             \
     X(remarks)                                                                                                         \
     X(yaml)                                                                                                            \
+    X(profile)                                                                                                         \
     X(launch)                                                                                                          \
     X(switches)                                                                                                        \
     X(python)                                                                                                          \

@@ -25,13 +25,12 @@ enum {
     DEVICE_MB = 64 * 1024,
 };
 
-static bool is_on_at(const ek__lint_file *file, const char *path)
+bool ek__lint_is_on_at(const ek__lint_file *file, const char *path)
 {
     return ek__lint_is_on(ek__lint_get(file->yaml, path));
 }
 
-/* A whole number below a path; `fallback` where there is none. */
-static int number_at(const ek__lint_file *file, const char *path, int fallback)
+int ek__lint_number_at(const ek__lint_file *file, const char *path, int fallback)
 {
     const ek__node *node = ek__lint_get(file->yaml, path);
     int value = fallback;
@@ -40,11 +39,10 @@ static int number_at(const ek__lint_file *file, const char *path, int fallback)
 
 static int data_ranks(const ek__lint_file *file)
 {
-    return file->job ? file->job->parallel.data : number_at(file, "parallel_config.data_parallel", 1);
+    return file->job ? file->job->parallel.data : ek__lint_number_at(file, "parallel_config.data_parallel", 1);
 }
 
-/* At least, where no job tells the other degrees. */
-static int64_t count_devices(const ek__lint_file *file)
+int64_t ek__lint_count_devices(const ek__lint_file *file)
 {
     if (file->job) {
         const ek_job_parallel *p = &file->job->parallel;
@@ -107,7 +105,7 @@ ek_status ek__lint_yaml_full_batch(ek__lint_run *run, const ek__lint_entry *entr
         "full_batch is on with %d data-parallel ranks: each device reads the data of all of them, %d times what "
         "it needs, %lld devices at once; where reading is slow set it to False, with dataset_strategy [[%d, 1], "
         "..], one for each input",
-        data, data, (long long)count_devices(file), data);
+        data, data, (long long)ek__lint_count_devices(file), data);
 }
 
 /* The first number of an entry of dataset_strategy; -1 where there is none. */
@@ -190,13 +188,14 @@ ek_status ek__lint_yaml_profile_steps(ek__lint_run *run, const ek__lint_entry *e
 {
     const ek__node *start = ek__lint_get(file->yaml, "profile_start_step"),
                    *stop = ek__lint_get(file->yaml, "profile_stop_step");
-    int first = number_at(file, "profile_start_step", 1), last = number_at(file, "profile_stop_step", 10);
+    int first = ek__lint_number_at(file, "profile_start_step", 1),
+        last = ek__lint_number_at(file, "profile_stop_step", 10);
     ek_status status = EK_OK;
     char fix[16];
-    if (!is_on_at(file, "profile"))
+    if (!ek__lint_is_on_at(file, "profile") || first > last || first < 0 || last < 0) /* the latter: profile-range */
         return EK_OK;
     snprintf(fix, sizeof fix, "%d", FIRST_STEP);
-    if (first < FIRST_STEP && !is_on_at(file, "init_start_profile"))
+    if (first < FIRST_STEP && !ek__lint_is_on_at(file, "init_start_profile"))
         status = REPORT(start ? start : ek__lint_get(file->yaml, "profile"), start ? fix : NULL,
                         "profiling starts at step %d%s, while graphs are compiled and caches fill; start at step %d",
                         first, start ? "" : ", the default", FIRST_STEP);
@@ -215,21 +214,21 @@ static ek_status check_profile_init(ek__lint_run *run, const ek__lint_entry *ent
 {
     const ek__node *node = ek__lint_get(file->yaml, "init_start_profile");
     /* Data of communication and of memory are collected only by a profiler that starts so. */
-    bool wanted = is_on_at(file, "profile_communication") || is_on_at(file, "profile_memory");
-    if (!is_on_at(file, "profile") || !ek__lint_is_on(node) || wanted)
+    bool wanted = ek__lint_is_on_at(file, "profile_communication") || ek__lint_is_on_at(file, "profile_memory");
+    if (!ek__lint_is_on_at(file, "profile") || !ek__lint_is_on(node) || wanted)
         return EK_OK;
     return REPORT(node, "False",
                   "the profiler starts as it is made, so profile_start_step %d does nothing and the compilation is "
                   "collected too",
-                  number_at(file, "profile_start_step", 1));
+                  ek__lint_number_at(file, "profile_start_step", 1));
 }
 
 static ek_status check_profile_communication(ek__lint_run *run, const ek__lint_entry *entry, const ek__lint_file *file)
 {
     const ek__node *node = ek__lint_get(file->yaml, "profile_communication");
-    bool alone =
-        run->options->n_devices == 1 || (run->options->n_devices == 0 && file->job && count_devices(file) == 1);
-    return !is_on_at(file, "profile") || !ek__lint_is_on(node) || !alone
+    bool alone = run->options->n_devices == 1 ||
+                 (run->options->n_devices == 0 && file->job && ek__lint_count_devices(file) == 1);
+    return !ek__lint_is_on_at(file, "profile") || !ek__lint_is_on(node) || !alone
                ? EK_OK
                : REPORT(node, "False", "profile_communication does nothing on a single device");
 }
@@ -258,7 +257,7 @@ static ek_status check_memory_many(ek__lint_run *run, const ek__lint_entry *entr
 {
     const ek__node *node = ek__lint_get(file->yaml, "context.max_device_memory");
     double mb = file->job ? file->job->limit_mb : 0;
-    int64_t n = run->options->n_devices > 0 ? run->options->n_devices : count_devices(file);
+    int64_t n = run->options->n_devices > 0 ? run->options->n_devices : ek__lint_count_devices(file);
     if (!node || n < MANY_DEVICES || mb <= MEMORY_MANY_MB || mb > DEVICE_MB)
         return EK_OK;
     return REPORT(

@@ -309,6 +309,39 @@ static const near_miss near_misses[] = {
     {"profile-init", EK_LINT_YAML, false, "the profiler is off", "profile: False\ninit_start_profile: True\n"},
     {"profile-communication", EK_LINT_YAML, false, "nothing tells that there is one device",
      "profile: True\nprofile_start_step: 3\nprofile_stop_step: 5\nprofile_communication: True\n"},
+    {"profile-range", EK_LINT_YAML, false, "one step", "profile: True\nprofile_start_step: 5\nprofile_stop_step: 5\n"},
+    {"profile-range", EK_LINT_YAML, false, "an empty interval of a profiler that is off",
+     "profile: False\nprofile_start_step: 6\nprofile_stop_step: 5\n"},
+    {"profile-range", EK_LINT_YAML, true, "after the default stop", "profile: True\nprofile_start_step: 20\n"},
+    {"profile-range", EK_LINT_YAML, true, "a negative step",
+     "profile: True\nprofile_start_step: -1\nprofile_stop_step: 5\n"},
+    {"profile-steps", EK_LINT_YAML, false, "an empty interval, which profile-range reports",
+     "profile: True\nprofile_start_step: 2\nprofile_stop_step: 1\n"},
+    {"profile-level", EK_LINT_YAML, false, "the highest", "profile: True\nprofile_level: 2\n"},
+    {"profile-level", EK_LINT_YAML, false, "0 without communication", "profile: True\nprofile_level: 0\n"},
+    {"profile-level", EK_LINT_YAML, true, "0 with communication",
+     "profile: True\nprofiler_level: 0\nprofile_communication: True\n"},
+    {"profile-level", EK_LINT_YAML, true, "a word", "profile: True\nprofile_level: high\n"},
+    {"profile-rank-ids", EK_LINT_YAML, false, "any ranks where the number of devices is not known",
+     "profile: True\nprofile_rank_ids: [0, 512]\n"},
+    {"profile-rank-ids", EK_LINT_YAML, false, "null, which is all ranks", "profile: True\nprofile_rank_ids: null\n"},
+    {"profile-rank-ids", EK_LINT_YAML, true, "a number", "profile: True\nprofile_rank_ids: 3\n"},
+    {"profile-rank-ids", EK_LINT_YAML, true, "a word in the list", "profile: True\nprofile_rank_ids: [0, last]\n"},
+    {"profile-pipeline", EK_LINT_YAML, false, "a file that does not name the stages",
+     "profile: True\nprofile_pipeline: True\n"},
+    {"profile-all-ranks", EK_LINT_YAML, false, "one machine",
+     MODEL "profile: True\nparallel_config: {data_parallel: 8}\n"},
+    {"profile-all-ranks", EK_LINT_YAML, false, "the profiler is off",
+     MODEL "profile: False\nparallel_config: {data_parallel: 64}\n"},
+    {"profile-all-ranks", EK_LINT_YAML, true, "two machines without stages",
+     MODEL "profile: True\nparallel_config: {data_parallel: 16}\n"},
+    {"profile-stack", EK_LINT_YAML, false, "the profiler is off", "profile: False\nwith_stack: True\n"},
+    {"profile-simplification", EK_LINT_YAML, false, "off on one machine",
+     MODEL "profile: True\ndata_simplification: False\nparallel_config: {data_parallel: 8}\n"},
+    {"profile-simplification", EK_LINT_YAML, false, "0 and 1 as in the guide's table, for chosen ranks",
+     MODEL "profile: True\nprofile_rank_ids: [0]\ndata_simplification: 0\nparallel_config: {data_parallel: 64}\n"},
+    {"profile-simplification", EK_LINT_YAML, true, "a number that is no switch",
+     "profile: True\ndata_simplification: 2\n"},
     {"max-device-memory", EK_LINT_YAML, false, "a device with more memory",
      MODEL ALONE "context: {max_device_memory: '90GB'}\n"},
     {"max-device-memory", EK_LINT_YAML, true, "nothing said", MODEL ALONE "context: {mode: 0}\n"},
@@ -352,8 +385,8 @@ static void every_rule_is_silent_on_near_misses(void **state)
 }
 
 /* Of the tables whose near misses are above; those of scripts and programs have theirs in test_lint_programs. */
-static const ek__lint_entry *const tables[] = {ek__lint_comments, ek__lint_job, ek__lint_remarks, ek__lint_yaml,
-                                               ek__lint_switches};
+static const ek__lint_entry *const tables[] = {ek__lint_comments, ek__lint_job,      ek__lint_remarks,
+                                               ek__lint_yaml,     ek__lint_switches, ek__lint_profile};
 
 static void every_rule_has_a_near_miss(void **state)
 {
