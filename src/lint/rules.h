@@ -69,6 +69,7 @@ struct ek__lint_entry {
 #define EK__LINT_TABLES(X)                                                                                             \
     X(comments)                                                                                                        \
     X(job)                                                                                                             \
+    X(moe)                                                                                                             \
     X(remarks)                                                                                                         \
     X(yaml)                                                                                                            \
     X(profile)                                                                                                         \

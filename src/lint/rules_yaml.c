@@ -100,12 +100,19 @@ ek_status ek__lint_yaml_full_batch(ek__lint_run *run, const ek__lint_entry *entr
     int data = data_ranks(file);
     if (!ek__lint_is_on(node) || data == 1)
         return EK_OK;
+    int64_t n = run->options->n_devices > 0 ? run->options->n_devices : ek__lint_count_devices(file);
+    char figure[120] = "";
+    if (file->job) {
+        double tokens = (double)ek_job_sequences(file->job) * file->job->parallel.seq_length;
+        ek__snprintf(figure, sizeof figure, ", %.0f million tokens a step and input instead of %.1f million",
+                     tokens * (double)n / 1e6, tokens / data * (double)n / 1e6);
+    }
     return REPORT(
-        node, NULL, /* alone it would leave the data uncut */
-        "full_batch is on with %d data-parallel ranks: each device reads the data of all of them, %d times what "
-        "it needs, %lld devices at once; where reading is slow set it to False, with dataset_strategy [[%d, 1], "
-        "..], one for each input",
-        data, data, (long long)ek__lint_count_devices(file), data);
+        node, NULL, /* as the only change it would leave the data uncut */
+        "full_batch is on with %d data-parallel ranks: each of %lld devices reads the data of all of them, %d "
+        "times its part%s; where reading is slow set it to False, with dataset_strategy [[%d, 1], ..], one for "
+        "each input",
+        data, (long long)n, data, figure, data);
 }
 
 /* The first number of an entry of dataset_strategy; -1 where there is none. */

@@ -105,3 +105,10 @@ ek__source_position ek__source_position_of(const ek__lint_file *file, const ek__
         node = ek__lint_find(file->yaml, setting->key[i]);
     return ek__source_position_of_node(node);
 }
+
+const ek__job_key *ek__source_either(const ek__lint_file *file, const ek__job_key *setting,
+                                     const ek__job_key *otherwise)
+{
+    ek__source_position at = ek__source_position_of(file, setting);
+    return at.node || at.end_column > 0 ? setting : otherwise;
+}

@@ -138,6 +138,10 @@ static ek_lint_kind kind_of(const ek_lint_rule *rule)
     "--num-layers 32 --hidden-size 4096 --num-attention-heads 32 --seq-length 4096 --max-position-embeddings 4096\n"   \
     "--micro-batch-size 1 --global-batch-size 64 --padded-vocab-size 32000 --use-flash-attn\n"
 
+#define MOE(more)                                                                                                      \
+    MODEL "moe_config: {expert_num: 8, num_experts_chosen: 2" more "}\nparallel: {enable_parallel_optimizer: True}\n"
+#define MOE_ARGUMENTS ARGUMENTS "--data-parallel-size 16 --num-experts 64 --moe-router-topk 4 "
+
 typedef struct near_miss {
     const char *id;
     ek_lint_kind kind;
@@ -214,6 +218,71 @@ static const near_miss near_misses[] = {
     {"flash-attention", EK_LINT_SHELL, true, "Megatron without a fused one",
      "--num-layers 32 --hidden-size 4096 --num-attention-heads 32 --seq-length 4096 --max-position-embeddings 4096\n"
      "--micro-batch-size 1 --global-batch-size 64 --padded-vocab-size 32000 --attention-backend unfused\n"},
+    {"context-parallel-short", EK_LINT_YAML, false, "exactly 32K",
+     "model: {model_config: {type: LlamaConfig, seq_length: 32768, hidden_size: 4096, num_layers: 32, num_heads: 32, "
+     "vocab_size: 32000, use_flash_attention: True}}\nparallel_config: {data_parallel: 4, context_parallel: 2}\n"},
+    {"context-parallel-short", EK_LINT_YAML, false, "a short sequence on one rank", MODEL ALONE},
+    {"context-parallel-short", EK_LINT_SHELL, true, "Megatron's, with a pipeline",
+     ARGUMENTS "--data-parallel-size 2 --context-parallel-size 2 --pipeline-model-parallel-size 4 "
+               "--use-distributed-optimizer\n"},
+    {"multi-copy", EK_LINT_YAML, false, "a small model", MODEL DEGREES},
+    {"multi-copy", EK_LINT_YAML, false, "two copies of the batch",
+     "model: {model_config: {type: LlamaConfig, seq_length: 4096, hidden_size: 8192, num_layers: 80, num_heads: 64, "
+     "n_kv_heads: 8, vocab_size: 32000, use_flash_attention: True}}\nmicro_batch_interleave_num: 2\n"
+     "parallel_config: {model_parallel: 8, use_seq_parallel: True}\n"},
+    {"full-batch", EK_LINT_YAML, true, "on 1024 devices",
+     MODEL "parallel: {full_batch: True}\nparallel_config: {data_parallel: 1024}\n"},
+    /* experts */
+    {"moe-capacity", EK_LINT_YAML, false, "no limit", MOE(", capacity_factor: -1.0") DEGREES},
+    {"moe-capacity", EK_LINT_YAML, false, "a factor without experts",
+     MODEL ALONE "moe_config: {expert_num: 1, capacity_factor: 0.8}\n"},
+    {"moe-capacity", EK_LINT_SHELL, true, "Megatron's", MOE_ARGUMENTS "--moe-expert-capacity-factor 0.5\n"},
+    {"moe-capacity-padding", EK_LINT_YAML, false, "just below", MOE(", capacity_factor: 1.9") DEGREES},
+    {"moe-capacity-padding", EK_LINT_SHELL, false, "Megatron without padding",
+     MOE_ARGUMENTS "--moe-expert-capacity-factor 2\n"},
+    {"moe-capacity-padding", EK_LINT_SHELL, true, "Megatron with padding",
+     MOE_ARGUMENTS "--moe-expert-capacity-factor 2 --moe-pad-expert-input-to-capacity\n"},
+    {"moe-dispatch", EK_LINT_SHELL, false, "as many ranks as experts of a token",
+     MOE_ARGUMENTS "--expert-model-parallel-size 4\n"},
+    {"moe-dispatch", EK_LINT_SHELL, true, "more ranks, and the word",
+     MOE_ARGUMENTS "--expert-model-parallel-size 8 --moe-token-dispatcher-type allgather\n"},
+    {"moe-dispatch", EK_LINT_SHELL, false, "the flex dispatcher",
+     MOE_ARGUMENTS "--expert-model-parallel-size 8 --moe-token-dispatcher-type flex --moe-enable-deepep\n"},
+    {"moe-dispatch", EK_LINT_YAML, true, "MindFormers without enable_alltoall",
+     MODEL "moe_config: {expert_num: 8, num_experts_chosen: 2}\nparallel: {enable_alltoall: False}\n"
+           "parallel_config: {data_parallel: 8, expert_parallel: 8}\n"},
+    {"moe-dispatch", EK_LINT_YAML, false, "MindFormers with it",
+     MODEL "moe_config: {expert_num: 8, num_experts_chosen: 2}\nparallel: {enable_alltoall: True}\n"
+           "parallel_config: {data_parallel: 8, expert_parallel: 8}\n"},
+    {"moe-dispatch", EK_LINT_YAML, false, "a model without experts",
+     MODEL "parallel: {enable_alltoall: False}\nparallel_config: {data_parallel: 8}\n"},
+    {"moe-all-to-all", EK_LINT_YAML, false, "data and context parallel ranks together are the experts'",
+     MOE(", group_wise_a2a: True") "parallel_config: {data_parallel: 4, context_parallel: 2, model_parallel: 2, "
+                                   "expert_parallel: 8, "
+                                   "use_seq_parallel: True}\n"},
+    {"moe-all-to-all", EK_LINT_YAML, false, "within a machine",
+     MOE("") "parallel_config: {data_parallel: 4, model_parallel: 2, expert_parallel: 4, use_seq_parallel: True}\n"},
+    {"moe-all-to-all", EK_LINT_YAML, false, "other data-parallel ranks than expert-parallel ones",
+     MOE("") "parallel_config: {data_parallel: 16, model_parallel: 2, expert_parallel: 8, use_seq_parallel: True}\n"},
+    {"moe-all-to-all", EK_LINT_YAML, true, "on without tensor parallelism",
+     MOE(", group_wise_a2a: True") "parallel_config: {data_parallel: 8, expert_parallel: 8}\n"},
+    {"moe-experts-apart", EK_LINT_SHELL, false, "one expert on a rank",
+     ARGUMENTS "--data-parallel-size 16 --num-experts 16 --expert-model-parallel-size 16\n"},
+    {"moe-experts-apart", EK_LINT_YAML, false, "capacities, which are one batched multiplication",
+     MOE(", capacity_factor: 1.1") "parallel_config: {data_parallel: 4, expert_parallel: 4}\n"},
+    {"moe-load-balance", EK_LINT_SHELL, false, "the bias",
+     MOE_ARGUMENTS "--moe-aux-loss-coeff 0 --moe-router-enable-expert-bias\n"},
+    {"moe-load-balance", EK_LINT_SHELL, false, "a coefficient that the shell works out",
+     MOE_ARGUMENTS "--moe-aux-loss-coeff $COEFFICIENT\n"},
+    {"moe-load-balance", EK_LINT_SHELL, false, "sinkhorn", MOE_ARGUMENTS "--moe-router-load-balancing-type sinkhorn\n"},
+    {"moe-load-balance", EK_LINT_SHELL, true, "none", MOE_ARGUMENTS "--moe-router-load-balancing-type none\n"},
+    {"moe-load-balance", EK_LINT_YAML, false, "MindFormers' default factor", MOE("") ALONE},
+    {"moe-load-balance", EK_LINT_YAML, true, "a factor of 0", MOE(", aux_loss_factor: 0.0") ALONE},
+    {"moe-load-balance", EK_LINT_YAML, false, "a factor of 0 and a list",
+     MOE(", aux_loss_factor: 0.0, aux_loss_factors: [0.0001]") ALONE},
+    {"moe-load-balance", EK_LINT_SHELL, false, "no experts", ARGUMENTS "--moe-aux-loss-coeff 0\n"},
+    {"moe-forced-balance", EK_LINT_SHELL, false, "no such argument", MOE_ARGUMENTS "--moe-aux-loss-coeff 0.01\n"},
+    {"moe-forced-balance", EK_LINT_SHELL, true, "Megatron's", MOE_ARGUMENTS "--moe-router-force-load-balancing\n"},
     /* what readers warn of */
     {"recompute-no-operator", EK_LINT_YAML, false, "a pattern with an alternative that names one",
      MODEL DEGREES "recompute_config: {select_recompute: ['feed_forward\\.(w9|w2)\\.reshape']}\n"},
@@ -385,8 +454,8 @@ static void every_rule_is_silent_on_near_misses(void **state)
 }
 
 /* Of the tables whose near misses are above; those of scripts and programs have theirs in test_lint_programs. */
-static const ek__lint_entry *const tables[] = {ek__lint_comments, ek__lint_job,      ek__lint_remarks,
-                                               ek__lint_yaml,     ek__lint_switches, ek__lint_profile};
+static const ek__lint_entry *const tables[] = {ek__lint_comments, ek__lint_job,     ek__lint_remarks, ek__lint_yaml,
+                                               ek__lint_switches, ek__lint_profile, ek__lint_moe};
 
 static void every_rule_has_a_near_miss(void **state)
 {
