@@ -76,7 +76,9 @@ struct ek__lint_entry {
     X(launch)                                                                                                          \
     X(switches)                                                                                                        \
     X(python)                                                                                                          \
-    X(hot)
+    X(hot)                                                                                                             \
+    X(dynamic)                                                                                                         \
+    X(fused)
 
 /** A finding at a place; `fix` may be NULL; the message is formatted. Suppressed ones are counted only. */
 ek_status ek__lint_report(ek__lint_run *run, const ek__lint_entry *entry, const ek__lint_file *file, int line,

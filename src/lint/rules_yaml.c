@@ -102,11 +102,9 @@ ek_status ek__lint_yaml_full_batch(ek__lint_run *run, const ek__lint_entry *entr
         return EK_OK;
     int64_t n = run->options->n_devices > 0 ? run->options->n_devices : ek__lint_count_devices(file);
     char figure[120] = "";
-    if (file->job) {
-        double tokens = (double)ek_job_sequences(file->job) * file->job->parallel.seq_length;
-        ek__snprintf(figure, sizeof figure, ", %.0f million tokens a step and input instead of %.1f million",
-                     tokens * (double)n / 1e6, tokens / data * (double)n / 1e6);
-    }
+    if (file->job)
+        ek__snprintf(figure, sizeof figure, ", %lld sequences a step in all instead of %lld",
+                     (long long)(n * ek_job_sequences(file->job)), (long long)(n * ek_job_sequences(file->job) / data));
     return REPORT(
         node, NULL, /* as the only change it would leave the data uncut */
         "full_batch is on with %d data-parallel ranks: each of %lld devices reads the data of all of them, %d "

@@ -18,7 +18,80 @@ typedef struct program_case {
 #define LOOP "for step, data in enumerate(dataset):\n    loss = train_step(data)\n"
 #define CELL "import mindspore as ms\nclass Net(ms.nn.Cell):\n    def construct(self, x):\n"
 
+#define MINT "import mindspore as ms\nfrom mindspore import mint, nn, ops\n"
+#define NET  "class Net(nn.Cell):\n    def construct(self, x):\n"
+
 static const program_case program_cases[] = {
+    /* dynamic graphs */
+    {"mint-exists", EK_LINT_PYTHON, 0, "nothing says that graphs are dynamic",
+     "from mindspore import nn, ops\nclass Net(nn.Cell):\n    def construct(self, x):\n        return ops.matmul(x, "
+     "x)\n"},
+    {"mint-exists", EK_LINT_PYTHON, 0, "graph mode",
+     MINT "ms.set_context(mode=ms.GRAPH_MODE)\n" NET "        return ops.matmul(x, x)\n"},
+    {"mint-exists", EK_LINT_PYTHON, 0, "no such function in mint", MINT NET "        return ops.my_own(x)\n"},
+    {"mint-exists", EK_LINT_PYTHON, 0, "other arguments there", MINT NET "        return ops.gather(x, x, 0)\n"},
+    {"mint-exists", EK_LINT_PYTHON, 0, "once, before training", MINT "x = ops.sum(y)\n"},
+    {"mint-exists", EK_LINT_PYTHON, 0, "another module's ops",
+     "from mindspore import mint, nn\nfrom mine import ops\n" NET "        return ops.matmul(x, x)\n"},
+    {"mint-exists", EK_LINT_PYTHON, 2, "another name there, and in PyNative mode",
+     "import mindspore as ms\nfrom mindspore import ops\nms.set_context(mode=ms.PYNATIVE_MODE)\n" NET
+     "        return ops.concat((ops.softmax(x), x))\n"},
+    {"tensor-replaced", EK_LINT_PYTHON, 0, "another tensor", MINT "ops.assign(p, q + g)\n"},
+    {"tensor-replaced", EK_LINT_PYTHON, 0, "two operations", MINT "ops.assign(p, p * a + g)\n"},
+    {"tensor-replaced", EK_LINT_PYTHON, 0, "a name that begins like it", MINT "ops.assign(p, p2 + g)\n"},
+    {"tensor-replaced", EK_LINT_PYTHON, 0, "on the other side", MINT "ops.assign(p, 1 / p)\n"},
+    {"tensor-replaced", EK_LINT_PYTHON, 0, "not in a dynamic graph", MS "ms.ops.assign(p, p + g)\n"},
+    {"tensor-replaced", EK_LINT_PYTHON, 3, "methods, and a function",
+     MINT "self.m.copy_(self.m * 0.9)\np.set_data(p - (g + w) * 2)\n"
+          "a.assign_value(mint.add(a, b))\n"},
+    {"optimizer-not-compiled", EK_LINT_PYTHON, 0, "compiled by a call",
+     MINT "class Sgd(nn.Optimizer):\n    def construct(self, g):\n        return g\nstep = ms.jit(Sgd(net))\n"},
+    {"optimizer-not-compiled", EK_LINT_PYTHON, 0, "PyTorch's",
+     MINT "import torch\nclass Sgd(torch.optim.Optimizer):\n    def construct(self, g):\n        return g\n"},
+    {"optimizer-not-compiled", EK_LINT_PYTHON, 0, "a cell that is none", MINT NET "        return x\n"},
+    {"optimizer-not-compiled", EK_LINT_PYTHON, 0, "a decorator with arguments",
+     MINT "class Sgd(nn.Optimizer):\n    @ms.jit(backend='ms')\n    def construct(self, g):\n        return g\n"},
+    {"gc-absent", EK_LINT_PYTHON, 0, "a loop that does not train", MINT "for d in ds:\n    show(d)\n"},
+    {"gc-absent", EK_LINT_PYTHON, 0, "imported under another name",
+     MINT "from gc import collect as c\nfor d in ds:\n    train_step(d)\n"},
+    {"gc-absent", EK_LINT_PYTHON, 0, "not a dynamic graph of MindSpore",
+     "import torch\nfor d in ds:\n    loss(d).backward()\n"},
+    /* fused operators */
+    {"rope-unfused", EK_LINT_PYTHON, 0, "a choice between the two",
+     MINT NET "        if self.fused:\n            return ops.rotary_position_embedding(x, cos, sin, 0)\n"
+              "        return x * cos + rotate_half(x) * sin\n"},
+    {"rope-unfused", EK_LINT_PYTHON, 0, "halves for something else",
+     MINT NET "        return rotate_half(x) * self.w\n"},
+    {"rope-unfused", EK_LINT_PYTHON, 0, "PyTorch",
+     "import torch\ndef f(x, cos, sin):\n    return x * cos + rotate_half(x) * sin\n"},
+    {"rope-unfused", EK_LINT_PYTHON, 1, "by mul()",
+     MINT
+     "def rope(x, freqs_cos, freqs_sin):\n    return mint.mul(x, freqs_cos) + mint.mul(rotate_half(x), freqs_sin)\n"},
+    {"swiglu-unfused", EK_LINT_PYTHON, 0, "an activation without a product",
+     MINT NET "        return self.w2(ops.silu(x))\n"},
+    {"swiglu-unfused", EK_LINT_PYTHON, 0, "a power of it", MINT NET "        return ops.silu(x) ** 2\n"},
+    {"swiglu-unfused", EK_LINT_PYTHON, 0, "in a matmul", MINT NET "        return mint.matmul(ops.silu(x), w)\n"},
+    {"swiglu-unfused", EK_LINT_PYTHON, 0, "another activation", MINT NET "        return ops.gelu(x) * y\n"},
+    {"swiglu-unfused", EK_LINT_PYTHON, 3, "on either side, and by mul()",
+     MINT "def f(x, y):\n    return y * ops.silu(x)\ndef g(x, y):\n    return mint.mul(self.silu(x), y)\n"
+          "def h(x, y):\n    return mint.mul(y[0], self.silu(x))\n"},
+    {"norm-unfused", EK_LINT_PYTHON, 0, "a variance",
+     MINT NET "        v = ops.var(x)\n        return (x - mint.mean(x ** 2)) * mint.rsqrt(v)\n"},
+    {"norm-unfused", EK_LINT_PYTHON, 0, "a root alone",
+     MINT NET "        return mint.rsqrt(mint.sum(mint.square(x)))\n"},
+    {"norm-unfused", EK_LINT_PYTHON, 1, "by methods and a power",
+     MINT "def rms(x, eps):\n    v = x.pow(2).mean(-1, keep_dims=True)\n    return x * ops.rsqrt(v + eps)\n"},
+    {"bias-unfused", EK_LINT_PYTHON, 0, "a mask", MINT NET "        return mint.matmul(x, y) + attn_bias\n"},
+    {"bias-unfused", EK_LINT_PYTHON, 0, "a part of a bias",
+     MINT NET "        return mint.matmul(x, y) + self.bias[0]\n"},
+    {"bias-unfused", EK_LINT_PYTHON, 0, "a product of matrices in NumPy",
+     "import numpy as np\ny = np.matmul(x, w) + bias\n"},
+    {"attention-unfused", EK_LINT_PYTHON, 0, "a fused one in the same file",
+     MINT "from mine import FlashAttention\n" NET "        return mint.matmul(ops.softmax(mint.matmul(q, k)), v)\n"},
+    {"attention-unfused", EK_LINT_PYTHON, 1, "inside each other",
+     MINT "def attend(q, k, v):\n    return mint.bmm(ops.softmax(mint.bmm(q, k)), v)\n"},
+    {"attention-unfused", EK_LINT_PYTHON, 0, "a classifier's last layer",
+     MINT NET "        return ops.softmax(mint.matmul(x, self.w), -1)\n"},
     /* variables */
     {"deterministic", EK_LINT_SHELL, 0, "false", "export HCCL_DETERMINISTIC=false\nmsrun x.py\n"},
     {"deterministic", EK_LINT_SHELL, 0, "taken away again",
