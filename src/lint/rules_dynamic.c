@@ -166,8 +166,8 @@ static ek_status check_in_place(ek__lint_run *run, const ek__lint_entry *entry, 
         char message[240];
         snprintf(
             message, sizeof message,
-            "%s() copies a new tensor over the one that it was computed from: one more tensor of that size, and one "
-            "more pass over it; %s() updates it in place",
+            "%s() takes a new tensor that is computed from the old one: memory of both at once, and the bytes of one "
+            "written and read again; %s() updates the old one in place",
             call->name, method);
         status = report_tokens(run, entry, file, function ? call->token : target, call->close, message);
     }

@@ -1,9 +1,9 @@
 /* Rules on compositions of small operators for which MindSpore has one fused operator: rotary positions, SwiGLU, norms,
  * a product with a bias, attention. A composition is known by the calls of a function and the order they come in; a
  * function that also names the fused operator chooses between the two, and is not reported. */
-#include <ctype.h>
 #include <string.h>
 
+#include "base/c_locale.h"
 #include "lint/hot.h"
 #include "lint/rules.h"
 
@@ -12,14 +12,9 @@
 
 static bool has_part(const char *name, const char *part)
 {
-    size_t n = strlen(part);
-    for (; *name; name++) {
-        size_t i = 0;
-        while (i < n && name[i] && tolower((unsigned char)name[i]) == part[i])
-            i++;
-        if (i == n)
+    for (size_t n = strlen(part); *name; name++)
+        if (ek__strncasecmp(name, part, n) == 0)
             return true;
-    }
     return false;
 }
 
