@@ -74,6 +74,7 @@ struct ek__lint_entry {
     X(yaml)                                                                                                            \
     X(profile)                                                                                                         \
     X(launch)                                                                                                          \
+    X(host)                                                                                                            \
     X(switches)                                                                                                        \
     X(python)                                                                                                          \
     X(hot)                                                                                                             \
