@@ -52,6 +52,12 @@ int ek_lint_kind_by_name(const char *path);
 /** By id, or NULL. O(rules). */
 const ek_lint_rule *ek_lint_rule_find(const char *id);
 
+/** A further place of a finding: the same cause, as another pattern of one list. */
+typedef struct ek_lint_place {
+    int line, column, end_column; /**< from 1; end_column 0: to the line's end */
+    const char *message;          /**< of this place, whole */
+} ek_lint_place;
+
 typedef struct ek_lint_finding {
     const ek_lint_rule *rule;
     const char *path;
@@ -59,6 +65,8 @@ typedef struct ek_lint_finding {
     const char *message;          /**< what is there and what to write instead, with this file's values */
     const char *fix;              /**< text to put from column to end_column, where it is one line; NULL */
     const char *excerpt;          /**< the line, without what cannot be printed, cut to 160 bytes */
+    const ek_lint_place *more;    /**< [n_more] further places in the same file, in its order */
+    int n_more;
 } ek_lint_finding;
 
 typedef struct ek_lint {

@@ -63,6 +63,7 @@ typedef ek_status ek__lint_check(ek__lint_run *run, const ek__lint_entry *entry,
 
 struct ek__lint_entry {
     ek_lint_rule about;
+    bool together; /* findings of a file that differ in few words, such as the pattern, are one with many places */
     ek__lint_check *check[EK_N_LINT_KINDS]; /**< by kind; NULL where it does not apply */
 };
 
@@ -89,8 +90,8 @@ ek_status ek__lint_report(ek__lint_run *run, const ek__lint_entry *entry, const 
 /** The id of `rules`, [n], that is nearest to a word, that word itself if it is one; NULL when none is near. */
 const char *ek__lint_nearest(const ek_lint_rule *const *rules, int n, const char *id);
 
-/** Fill the findings of the result: sorted, without repetitions, those that comments take away apart. EK_OK or
- *  EK_ERR_MEMORY. O(findings log findings + sizes of the files). */
+/** Fill the findings of the result: sorted, without repetitions, those of one cause as one, those that comments take
+ *  away apart. EK_OK or EK_ERR_MEMORY. O(findings log findings + sizes of the files). */
 ek_status ek__lint_finish(ek__lint_run *run, ek_lint *out);
 
 #define EK__LINT_DECLARE(name) extern const ek__lint_entry ek__lint_##name[]; /* ends with about.id NULL */

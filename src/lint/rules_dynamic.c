@@ -261,6 +261,7 @@ static ek_status check_collector(ek__lint_run *run, const ek__lint_entry *entry,
 /* clang-format off */
 const ek__lint_entry ek__lint_dynamic[] = {
     {
+        .together = true,
         .about = {.id = "mint-exists", .level = EK_LINT_NOTE, .kinds = PYTHON,
                   .title = "An interface of ops is called in every step where mint has one",
                   .why = "mint calls the device's operators directly. Interfaces of ops may be put together from several operators, or be "

@@ -93,6 +93,7 @@ static ek_status check_refused(ek__lint_run *run, const ek__lint_entry *entry, c
 /* clang-format off */
 const ek__lint_entry ek__lint_remarks[] = {
     {
+        .together = true,
         .about = {.id = "recompute-no-operator", .level = EK_LINT_WARNING, .kinds = JOBS,
                   .title = "A recompute pattern names no operator",
                   .why = "Patterns of select_recompute and select_comm_recompute are matched against the paths of cells and "
@@ -108,6 +109,7 @@ const ek__lint_entry ek__lint_remarks[] = {
         CHECKS(check_remarks),
     },
     {
+        .together = true,
         .about = {.id = "recompute-no-communication", .level = EK_LINT_WARNING, .kinds = JOBS,
                   .title = "A communication pattern has no communication to repeat",
                   .why = "select_comm_recompute repeats the communication behind the operators that it names. Where none follows, "
@@ -121,6 +123,7 @@ const ek__lint_entry ek__lint_remarks[] = {
         CHECKS(check_remarks),
     },
     {
+        .together = true,
         .about = {.id = "recompute-no-saving", .level = EK_LINT_WARNING, .kinds = JOBS,
                   .title = "A recompute pattern saves no memory",
                   .why = "Recomputing an operator saves memory only where nothing else keeps the same bytes: SiLU and Mul need the "
@@ -137,6 +140,7 @@ const ek__lint_entry ek__lint_remarks[] = {
         CHECKS(check_remarks),
     },
     {
+        .together = true,
         .about = {.id = "recompute-hidden", .level = EK_LINT_WARNING, .kinds = JOBS,
                   .title = "Selective recomputation on layers that are recomputed whole",
                   .why = "A layer that `recompute` takes is recomputed whole, and what the selective lists say of it does not count.",
@@ -148,6 +152,7 @@ const ek__lint_entry ek__lint_remarks[] = {
         CHECKS(check_remarks),
     },
     {
+        .together = true,
         .about = {.id = "recompute-count", .level = EK_LINT_WARNING, .kinds = JOBS,
                   .title = "More layers recomputed than there are",
                   .why = "A list counts the layers of each stage or chunk. The framework cuts numbers above the layers there "

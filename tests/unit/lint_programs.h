@@ -33,7 +33,7 @@ static const program_case program_cases[] = {
     {"mint-exists", EK_LINT_PYTHON, 0, "once, before training", MINT "x = ops.sum(y)\n"},
     {"mint-exists", EK_LINT_PYTHON, 0, "another module's ops",
      "from mindspore import mint, nn\nfrom mine import ops\n" NET "        return ops.matmul(x, x)\n"},
-    {"mint-exists", EK_LINT_PYTHON, 2, "another name there, and in PyNative mode",
+    {"mint-exists", EK_LINT_PYTHON, 1, "two in one finding, another name there, and in PyNative mode",
      "import mindspore as ms\nfrom mindspore import ops\nms.set_context(mode=ms.PYNATIVE_MODE)\n" NET
      "        return ops.concat((ops.softmax(x), x))\n"},
     {"tensor-replaced", EK_LINT_PYTHON, 0, "another tensor", MINT "ops.assign(p, q + g)\n"},

@@ -546,6 +546,9 @@ static void print_findings(const char *title, ek_lint_kind kind, const char *tex
             if (!same)
                 print(out, "%s%d:%d-%d: %s: %s%s%s\n", d ? "  on 910B " : "  ", f->line, f->column, f->end_column,
                       f->rule->id, f->message, f->fix ? " => " : "", f->fix ? f->fix : "");
+            for (int k = 0; k < f->n_more && !same; k++)
+                print(out, "    also %d:%d-%d: %s\n", f->more[k].line, f->more[k].column, f->more[k].end_column,
+                      f->more[k].message);
         }
     }
     ek_lint_clear(&on_device);
@@ -828,6 +831,74 @@ static void json_and_sarif_say_what_the_findings_are(void **state)
     assert_int_equal(strncmp(text_at(artifact, "uri"), "file:///", 8), 0); /* the path begins at the root */
     json_decref(plain);
     json_decref(sarif);
+    ek_lint_clear(&lint);
+}
+
+/* Five patterns of a list that name nothing, one of which a comment takes away: one finding with the other places in
+ * every format; a pattern with another cause is a finding of its own. */
+static void patterns_of_one_list_are_one_finding(void **state)
+{
+    (void)state;
+    const char *path =
+        write_text("list", EK_LINT_YAML,
+                   MODEL DEGREES "recompute_config:\n  select_recompute:\n"
+                                 "    'feed_forward\\.W3\\.reshape': [9]\n"
+                                 "    'attention\\.wol.matmull': [9]\n"
+                                 "    'attention\\.merger head transpose': [9]\n"
+                                 "    'attention_normi.rcast': [9] # evenkeel: off recompute-no-operator\n"
+                                 "    'feed_forward\\.mul': [9]\n"
+                                 "    'nothing at all': [9]\n");
+    const char *const only[] = {"recompute-no-operator", "recompute-no-saving"};
+    static const int lines[] = {6, 7, 10};
+    ek_lint_options options = ek_lint_options_default();
+    options.only = only, options.n_only = 2;
+    ek_lint lint = lint_with(&path, 1, &options);
+    assert_int_equal(lint.n_findings, 2);
+    assert_int_equal(lint.n_suppressed, 1);
+    assert_int_equal(lint.suppressed[0].line, 8);
+    const ek_lint_finding *f = &lint.finding[0];
+    assert_int_equal(f->line, 5);
+    assert_int_equal(f->n_more, 3);
+    char *text = NULL;
+    size_t size = 0;
+    ek_error err;
+    FILE *out = open_memstream(&text, &size);
+    assert_int_equal(ek__lint_write_text(&lint, false, out, &err), EK_OK);
+    fclose(out);
+    assert_non_null(strstr(text,
+                           "; also 6:5 'attention\\.wol.matmull' 'attention\\.wo\\.matmul', 7:5 'attention\\.merger "
+                           "head transpose'"));
+    json_t *plain = written(&lint, ek__lint_write_json), *sarif = written(&lint, ek__lint_write_sarif);
+    const json_t *more = json_object_get(json_array_get(json_object_get(plain, "findings"), 0), "more");
+    const json_t *run = json_array_get(json_object_get(sarif, "runs"), 0),
+                 *related = json_object_get(json_array_get(json_object_get(run, "results"), 0), "relatedLocations");
+    assert_int_equal(json_array_size(more), 3);
+    assert_int_equal(json_array_size(related), 3);
+    for (size_t i = 0; i < 3; i++) {
+        const json_t *there = json_array_get(related, i),
+                     *region = json_object_get(json_object_get(there, "physicalLocation"), "region");
+        assert_int_equal(f->more[i].line, lines[i]);
+        assert_int_equal(number_at(json_array_get(more, i), "line"), lines[i]);
+        assert_string_equal(text_at(json_array_get(more, i), "message"), f->more[i].message);
+        assert_int_equal(number_at(region, "startLine"), lines[i]);
+        assert_string_equal(text_at(json_object_get(there, "message"), "text"), f->more[i].message);
+    }
+    json_decref(plain);
+    json_decref(sarif);
+    free(text);
+    ek_lint_clear(&lint);
+}
+
+/* Findings of two files stay apart. */
+static void one_cause_in_two_files_is_two_findings(void **state)
+{
+    (void)state;
+    static const char list[] = MODEL DEGREES "recompute_config: {select_recompute: ['none', 'nil']}\n";
+    const char *path[] = {write_text("first", EK_LINT_YAML, list), write_text("second", EK_LINT_YAML, list)};
+    ek_lint lint = lint_with(path, 2, NULL);
+    assert_int_equal(count(&lint, "recompute-no-operator"), 2);
+    for (int i = 0; i < lint.n_findings; i++)
+        assert_int_equal(lint.finding[i].n_more, strcmp(lint.finding[i].rule->id, "recompute-no-operator") == 0);
     ek_lint_clear(&lint);
 }
 
@@ -1121,6 +1192,8 @@ int main(void)
         cmocka_unit_test(findings_come_in_the_order_of_files_and_lines),
         cmocka_unit_test(fixes_do_away_with_their_findings),
         cmocka_unit_test(json_and_sarif_say_what_the_findings_are),
+        cmocka_unit_test(patterns_of_one_list_are_one_finding),
+        cmocka_unit_test(one_cause_in_two_files_is_two_findings),
         cmocka_unit_test(text_marks_the_place),
         cmocka_unit_test(columns_count_characters_in_every_kind_of_file),
         cmocka_unit_test(time_grows_with_the_findings_and_no_faster),
