@@ -175,7 +175,7 @@ static ek_status check_shared(ek__lint_run *run, const ek__lint_entry *entry, co
                     continue;
                 char message[320], share[60] = "";
                 if (cores)
-                    snprintf(share, sizeof share, ", %.1f for each", (double)n / ranks);
+                    ek__snprintf(share, sizeof share, ", %.1f for each", (double)n / ranks);
                 snprintf(
                     message, sizeof message,
                     "%s binds %s, and with it all %d ranks that it starts, to %s %.40s%s; bind each rank to cores of "

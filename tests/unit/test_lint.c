@@ -1140,6 +1140,96 @@ static void the_document_says_what_the_table_says(void **state)
     free(text);
 }
 
+/* Settings that the tuning guides end with or recommend: nothing there is reported but findings that the guides share,
+ * such as that a profiler is on where they show how to use it, or the table that the 13B case leaves whole and the
+ * multi-card case shards. */
+static void settings_that_the_guides_end_with_are_not_reported(void **state)
+{
+    (void)state;
+    static const struct {
+        const char *what, *example; /* a file of examples, or */
+        ek_lint_kind kind;
+        const char *text;
+        const char *allowed[3]; /* findings that the guide shares */
+    } cases[] = {
+        {"the 13B case after its last step",
+         "examples/llama2_13b_6_full_4_0.yaml",
+         EK_LINT_YAML,
+         NULL,
+         {"full-batch", "embedding-not-sharded"}},
+        {"38B on 128 devices, no recomputation",
+         NULL,
+         EK_LINT_YAML,
+         "model_config: {num_layers: 48, hidden_size: 8192, num_attention_heads: 64, seq_length: 4096, vocab_size: "
+         "100000,\n               use_flash_attention: True}\n"
+         "training_config: {micro_batch_size: 2, global_batch_size: 256, bf16: True}\n"
+         "accelerate_config: {parallelization: {use_distributed_optimizer: True}}\n"
+         "parallel_config: {data_parallel_size: 4, tensor_model_parallel_size: 8, pipeline_model_parallel_size: 4,\n"
+         "                  virtual_pipeline_model_parallel_size: 4, sequence_parallel: True}\n",
+         {NULL}},
+        {"the profiler's settings",
+         NULL,
+         EK_LINT_YAML,
+         "profile: True\nprofile_start_step: 5\nprofile_stop_step: 6\ninit_start_profile: False\n"
+         "profile_communication: False\nprofile_memory: True\nmstx: True\n",
+         {"profile-on"}},
+        {"the whole table of the profiler's settings, by their defaults",
+         NULL,
+         EK_LINT_YAML,
+         "profile: True\nprofile_start_step: 3\nprofile_stop_step: 6\nprofile_rank_ids: null\nprofile_pipeline: False\n"
+         "profile_level: 1\nwith_stack: False\ndata_simplification: False\nmstx: False\n",
+         {"profile-on"}},
+        {"reading of data",
+         NULL,
+         EK_LINT_YAML,
+         MODEL_WITH(", parallel_optimizer: True") "parallel: {full_batch: False, dataset_strategy: [[8, 1], [8, 1]], "
+                                                  "enable_parallel_optimizer: True}\n"
+                                                  "parallel_config: {data_parallel: 8}\ncontext: {max_device_memory: "
+                                                  "'58GB'}\n",
+         {"micro-batch-size"}},
+        {"the dry run's script",
+         NULL,
+         EK_LINT_SHELL,
+         "#!/bin/bash\nexport MS_SIMULATION_LEVEL=1\nexport RANK_SIZE=$2\nfor((i=0; i<$3; i++))\ndo\n"
+         "    export DEVICE_ID=$i\n    export RANK_ID=$((i*8))\n    python ./run_mindformer.py --config $1 &> log &\n"
+         "done\n",
+         {NULL}},
+        {"virtual memory", NULL, EK_LINT_SHELL, "export MS_ALLOC_CONF=\"enable_vmm:True\"\n", {NULL}},
+        {"switches of a program",
+         NULL,
+         EK_LINT_PYTHON,
+         "import gc\nimport mindspore as ms\nfrom mindspore import jit, mint, nn\n"
+         "ms.set_context(mode=ms.PYNATIVE_MODE, deterministic='OFF', pynative_synchronize=False)\n"
+         "class Sgd(nn.Optimizer):\n    @jit\n    def construct(self, g):\n        return self.map_(g)\n"
+         "initialize_model_parallel(tensor_model_parallel_size=8, zero_shard_size=4)\n"
+         "for step, data in enumerate(dataset):\n    train_step(data)\n    if step % 500 == 0:\n        gc.collect()\n",
+         {NULL}},
+        {"a custom operator",
+         NULL,
+         EK_LINT_PYTHON,
+         "from mindspore import mint, nn, ops\nclass Scatter(nn.Cell):\n    def __init__(self):\n"
+         "        super().__init__()\n        self.used_bprop_inputs = [2]\n    def construct(self, x):\n"
+         "        return comm_func.reduce_scatter_tensor(x.swapaxes(0, 1), group=self.group)[0]\n"
+         "    def bprop(self, *args):\n        return (comm_func.all_gather_into_tensor(args[-1], "
+         "group=self.group)[0],)\n",
+         {NULL}},
+    };
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+        const char *path =
+            cases[i].example ? source_path(cases[i].example) : write_text("guide", cases[i].kind, cases[i].text);
+        ek_lint lint = lint_with(&path, 1, NULL);
+        for (int k = 0; k < lint.n_findings; k++) {
+            const ek_lint_rule *rule = lint.finding[k].rule;
+            bool allowed = false;
+            for (int a = 0; a < 3 && cases[i].allowed[a]; a++)
+                allowed |= strcmp(rule->id, cases[i].allowed[a]) == 0;
+            if (!allowed)
+                fail_msg("%s: %s: %s", cases[i].what, rule->id, lint.finding[k].message);
+        }
+        ek_lint_clear(&lint);
+    }
+}
+
 static void expect_no_errors(const char *configs, int least)
 {
     char path[4096];
@@ -1200,6 +1290,7 @@ int main(void)
         cmocka_unit_test(figures_are_those_of_the_other_commands),
         cmocka_unit_test(memory_that_runs_out_is_told),
         cmocka_unit_test(the_document_says_what_the_table_says),
+        cmocka_unit_test(settings_that_the_guides_end_with_are_not_reported),
         cmocka_unit_test(training_files_of_public_models_have_no_errors),
         cmocka_unit_test(training_files_of_others_have_no_errors),
     };
