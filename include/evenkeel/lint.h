@@ -37,8 +37,8 @@ typedef struct ek_lint_rule {
     unsigned kinds;         /**< 1 << ek_lint_kind */
     const char *title;      /**< "Deterministic computation is on" */
     const char *why;        /**< sentences */
-    const char *cost;       /**< what it costs, with a figure where a source has one */
-    const char *fix;        /**< what to write */
+    const char *cost;       /**< with a figure where a source has one */
+    const char *fix;        /**< the change to make */
     const char *source;     /**< "MindFormers performance guide, IO bottleneck" */
     const char *bad, *good; /**< an example of each, a few lines */
 } ek_lint_rule;
@@ -46,7 +46,7 @@ typedef struct ek_lint_rule {
 enum { EK_MAX_LINT_RULES = 128 };
 /** The rules in the order of their ids. @return how many; O(rules^2). @param out  [EK_MAX_LINT_RULES] */
 int ek_lint_rules(const ek_lint_rule *out[EK_MAX_LINT_RULES]);
-/** The kind of file that a name's end tells, an ek_lint_kind; -1 when it does not. O(length). */
+/** The kind of file by a name's end, an ek_lint_kind; -1 when it has none. O(length). */
 int ek_lint_kind_by_name(const char *path);
 
 /** By id, or NULL. O(rules). */
@@ -62,9 +62,9 @@ typedef struct ek_lint_finding {
     const ek_lint_rule *rule;
     const char *path;
     int line, column, end_column; /**< from 1; end_column 0: to the line's end */
-    const char *message;          /**< what is there and what to write instead, with this file's values */
+    const char *message;          /**< the setting and the change to make, with the file's values */
     const char *fix;              /**< text to put from column to end_column, where it is one line; NULL */
-    const char *excerpt;          /**< the line, without what cannot be printed, cut to 160 bytes */
+    const char *excerpt;          /**< the line, with blanks for control characters, cut to 160 bytes */
     const ek_lint_place *more;    /**< [n_more] further places in the same file, in its order */
     int n_more;
 } ek_lint_finding;
@@ -82,10 +82,10 @@ typedef struct ek_lint_options {
     const char *const *only; /**< [n_only] ids; none: all */
     const char *const *off;  /**< [n_off] ids */
     int n_only, n_off;
-    int n_devices; /**< of the run, where the files do not tell; 0 */
-    /** What the run is on: rules on the time of a step then name what is predicted for it; NULL: not known. */
+    int n_devices; /**< of the run, where the files do not give them; 0 */
+    /** Device of the run: rules on the time of a step then give the predicted one; NULL: not known. */
     const struct ek_device *device;
-    /** What to take a file for whose name does not tell; -1: its content decides. */
+    /** Kind of files whose name has none; -1: by their content. */
     int kind;
     /** [n_paths] files that become a warning and are left out where they cannot be read, or are wrong as what they
      * are, instead of ending the run; NULL: none. */
@@ -96,8 +96,8 @@ typedef struct ek_lint_options {
 ek_lint_options ek_lint_options_default(void);
 
 /**
- * Look at files together: what a launch script sets counts for a program that is given with it, what an
- * environment file sets for a script that names it.
+ * Check files together: settings of a launch script count for a program that is given with it, those of an
+ * environment file for a script that names it.
  *
  * A comment `evenkeel: off ID[, ID...]` (any comment sign) on a line, or alone on the line above it, takes its findings
  * away; `evenkeel: off-file ID` anywhere takes those of the file. An unknown id there is a finding itself.

@@ -26,7 +26,7 @@ static const ek__member finding[] = {
     {"line", COUNT(line), "from 1"},
     {"column", COUNT(column), "from 1, of characters"},
     {"end_column", SIZE(end_column), "the one behind the place; null: to the line's end"},
-    {"message", TEXT(message), "what is there and what to write instead, with the file's values"},
+    {"message", TEXT(message), "the setting and the change to make, with the file's values"},
     {"fix", TEXT(fix), "the text to put from `column` to `end_column`; null: there is none"},
     {"more", SHORT_LIST(n_more, more, places),
      "further places of the same cause in the file, as other patterns of a list"},

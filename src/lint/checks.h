@@ -1,4 +1,4 @@
-/* lint/checks.h - checks of rules that look at more than one kind of file. Each stands with its like, in the file on
+/* lint/checks.h - checks of rules that look at more than one kind of file. Each is in the source file on
  * that kind of file; src/lint/rules_switches.c puts them together, so that one idea has one id. */
 #ifndef EK_LINT_CHECKS_H
 #define EK_LINT_CHECKS_H

@@ -56,7 +56,7 @@ static void go_to_line(line_cursor *c, const ek__lint_file *file, int line)
     }
 }
 
-/* A line of the file without what cannot be printed. */
+/* A line of the file, with blanks for control characters. */
 static const char *excerpt_of(line_cursor *c, const ek__lint_file *file, int line, ek__pool *pool)
 {
     go_to_line(c, file, line);
@@ -98,7 +98,7 @@ ek_status ek__lint_report(ek__lint_run *run, const ek__lint_entry *entry, const 
     va_start(arguments, format);
     ek__vsnprintf(text, sizeof text, format, arguments);
     va_end(arguments);
-    for (char *c = text; *c; c++) /* values of files may hold what a terminal would obey */
+    for (char *c = text; *c; c++) /* values of files may contain control sequences of terminals */
         if ((unsigned char)*c < ' ' || *c == 0x7F)
             *c = ' ';
     ek_lint_finding about = {.rule = &entry->about,

@@ -1,7 +1,7 @@
-/* What runs in every training step, as far as names and blocks tell: methods called construct or forward, and loops in
+/* The code that runs in every training step, by names and blocks: methods called construct or forward, and loops in
  * whose body something trains: a backward(), an optimizer's step(), a function with train_step in its name. Code under
- * a condition with % in it, or with a word for an interval, runs in few steps and is left out. What is reached only by
- * calling other functions is not followed. */
+ * a condition with % in it, or with a word for an interval, runs in few steps and is left out. Calls
+ * of other functions are not followed. */
 #include "lint/hot.h"
 
 #include <string.h>

@@ -1,4 +1,4 @@
-/* lint/rules.h - the tables of rules, and what a check is given.
+/* lint/rules.h - the tables of rules, and the arguments of a check.
  *
  * A rule is one entry of a table in src/lint/rules_NAME.c; a new table is a file and a line in EK__LINT_TABLES. Its
  * check for a kind of file looks at that file and reports with ek__lint_report(); tests/unit/test_lint.c wants a case
@@ -26,11 +26,11 @@ typedef enum ek__lint_refusal {
     EK__LINT_REFUSED,    /**< the framework would not run it */
 } ek__lint_refusal;
 
-/** A file under the checks. What does not fit its kind is NULL. */
+/** A file under the checks. Members of other kinds of files are NULL. */
 typedef struct ek__lint_file {
     const char *path;
     ek_lint_kind kind;
-    const char *text; /**< [size], NUL behind */
+    const char *text; /**< [size], with a NUL after it */
     size_t size;
     const ek__node *yaml;
     const ek__config_tree *doc;

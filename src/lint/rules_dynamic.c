@@ -1,6 +1,6 @@
 /* Rules on programs for MindSpore's dynamic graphs: interfaces of mint, updates in place, a compiled optimizer, garbage
  * collection. A program counts as one where it names mint, MindSpeed-Core-MS or PyNative mode and does not name graph
- * mode; what other files of a package set is not known. */
+ * mode; settings in other files of a package are not known. */
 #include <stdio.h>
 #include <string.h>
 

@@ -1,5 +1,5 @@
 /* Rules on launch scripts and the host's resources: cores that ranks are bound to, the device's memory pool that no
- * file sets up. Only launchers whose arguments say how ranks are bound are looked at. */
+ * file sets up. Only launchers with options for binding are checked. */
 #include <math.h>
 #include <stdio.h>
 #include <string.h>
@@ -217,7 +217,7 @@ const ek__lint_entry ek__lint_host[] = {
     {
         .about = {.id = "cores-shared", .level = EK_LINT_WARNING, .kinds = SHELL,
                   .title = "All ranks of a machine are bound to the same cores",
-                  .why = "taskset and numactl bind what they start and its children. In front of a launcher that is every rank, so that all "
+                  .why = "taskset and numactl bind a program and its children. In front of a launcher that is every rank, so that all "
                          "share one list of cores, and most are on another NUMA node than their device.",
                   .cost = "Cores for each rank: those in the list over the ranks, which the finding states.",
                   .fix = "Bind in the command that starts one rank, or by the launcher: msrun --bind_core=True.",

@@ -23,7 +23,7 @@ enum {
 static const double most_bubble = 0.2, most_filled = 0.95;
 static const double large_model = 20e9; /* parameters */
 
-/* What a fix writes in place of a value; none where there is no value to replace. */
+/* The text of a fix; NULL where the file has no value to replace. */
 static const char *fix_of(const ek__lint_file *file, const ek__job_key *setting, const char *text)
 {
     return ek__source_position_of(file, setting).node ? text : NULL;
@@ -82,7 +82,7 @@ static ek_status check_optimizer_parallel(ek__lint_run *run, const ek__lint_entr
                                                          : "enable_parallel_optimizer: True");
 }
 
-/* Devices of a machine: as the launcher in the script says, else as the guides have them. */
+/* Devices of a machine: those of the script's launcher, else the guides' 8. */
 static int node_devices(const ek__lint_file *file)
 {
     static const char *const names[] = {"--nproc_per_node", "--nproc-per-node"};
@@ -122,7 +122,7 @@ static ek_status check_tensor_small(ek__lint_run *run, const ek__lint_entry *ent
     if (!job || job->parallel.tensor == 1 || job->model.n_experts > 0 || job->model.kv_lora_rank > 0)
         return EK_OK;
     double n = count_parameters(&job->model);
-    if (n >= 0.975 * large_model) /* what rounds to it is called it */
+    if (n >= 0.975 * large_model) /* 19.5 billion count as 20 */
         return EK_OK;
     return EK__LINT_AT(
         &tensor_setting, NULL,
@@ -304,7 +304,7 @@ static ek_status check_vpp_rounds(ek__lint_run *run, const ek__lint_entry *entry
         m, p, m / p * p, (m / p + 1) * p);
 }
 
-/* ---- what memory has room for ---- */
+/* ---- free memory ---- */
 
 static bool has_room(const ek_job *job, const ek__lint_held *then)
 {
@@ -419,7 +419,7 @@ const ek__lint_entry ek__lint_job[] = {
                   .title = "Tensor parallelism without sequence parallelism",
                   .why = "Norms, residual sums and the inputs they keep are cut over the tensor-parallel ranks, with the same amount "
                          "of communication. Without it each rank computes and keeps all of them.",
-                  .cost = "Memory of kept norm inputs, t times what it needs to be, and the time of t times the norms.",
+                  .cost = "The memory of saved norm inputs and the time of the norms, both times t.",
                   .fix = "use_seq_parallel: True (MindFormers), sequence_parallel: True (MindSpeed-Core-MS), --sequence-parallel (Megatron).",
                   .source = "MindFormers performance guide, memory bottleneck, short sequence parallel: turn it on in all MP scenarios",
                   .bad = LARGE "parallel_config: {model_parallel: 8, use_seq_parallel: False}\n",
@@ -429,8 +429,8 @@ const ek__lint_entry ek__lint_job[] = {
     {
         .about = {.id = "optimizer-parallel", .level = EK_LINT_WARNING, .kinds = JOBS,
                   .title = "Data-parallel ranks do not share the optimizer",
-                  .why = "With several data-parallel ranks each can hold a part of the optimizer's states (and weights) and gather what "
-                         "it needs. It is advised in most cases.",
+                  .why = "With several data-parallel ranks each can store a part of the optimizer's states (and weights) and gather the "
+                         "rest when needed. The guide advises it in most cases.",
                   .cost = "Memory: states of 8 to 12 bytes a parameter on every rank instead of a part of them.",
                   .fix = "enable_parallel_optimizer: True in parallel (MindFormers), use_distributed_optimizer: True (MindSpeed-Core-MS), "
                          "--use-distributed-optimizer (Megatron).",
@@ -447,7 +447,7 @@ const ek__lint_entry ek__lint_job[] = {
                   .title = "Tensor parallelism leaves the machine",
                   .why = "Every layer communicates among its tensor-parallel ranks twice in each direction. Within a machine of 8 devices "
                          "that is fast; a group of more than 8, or of a number that does not divide 8, spans machines. Where the launcher's "
-                         "--nproc_per_node says how many devices a machine has, that number counts instead of 8.",
+                         "--nproc_per_node gives the devices of a machine, that number is used instead of 8.",
                   .cost = "Communication of every layer at the speed of the network between machines.",
                   .fix = "At most 8 tensor-parallel ranks, 2, 4 or 8; pipeline stages for the rest.",
                   .source = "MindFormers performance guide, memory bottleneck, model parallel: limited to 8 to avoid crossing machines",
@@ -461,7 +461,7 @@ const ek__lint_entry ek__lint_job[] = {
                   .why = "Tensor parallelism saves the most memory and communicates the most; below 20 billion parameters data "
                          "parallelism with a shared optimizer, or a few pipeline stages, is likely faster.",
                   .cost = "Communication in every layer; the guide's 13B model was slower with tensor parallelism than with data "
-                          "parallelism alone.",
+                          "parallelism only.",
                   .fix = "Try model_parallel: 1, or --tensor-model-parallel-size 1, with optimizer parallelism or pipeline stages.",
                   .source = "MindFormers performance guide, memory bottleneck (more than 20B) and Llama2-13B case",
                   .bad = MODEL "parallel_config: {model_parallel: 2, use_seq_parallel: True}\n",

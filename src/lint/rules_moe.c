@@ -70,7 +70,7 @@ static ek_status check_padding(ek__lint_run *run, const ek__lint_entry *entry, c
 {
     const ek_job *job = job_of(file);
     double c = job ? job->model.capacity_factor : 0, change = NAN;
-    /* Megatron computes the tokens that come, unless it is told to pad. */
+    /* Megatron computes the routed tokens only, unless it is set to pad. */
     bool pads = job && (job->framework == EK_MINDFORMERS ||
                         (file->shell && ek__shell_has(file->shell, "--moe-pad-expert-input-to-capacity")));
     if (!pads || c < much_padding)
@@ -294,7 +294,7 @@ const ek__lint_entry ek__lint_moe[] = {
                   .why = "The allgather dispatcher sends every token to all ranks, which then pick theirs. An all-to-all sends a token to "
                          "its top-k experts. With more ranks than top-k the gathering moves more. Megatron gathers by default, and so does "
                          "MindFormers without enable_alltoall.",
-                  .cost = "The finding states what a rank receives in a layer with either, counted from the job.",
+                  .cost = "The finding states the MB that a rank receives in a layer with either, counted from the job.",
                   .fix = "--moe-token-dispatcher-type alltoall; moe_token_dispatcher_type: \"alltoall\"; enable_alltoall: True in parallel.",
                   .source = "Megatron-LM, help of --moe-token-dispatcher-type: alltoall is recommended with expert parallelism; "
                             "MindFormers, training template, parallel.enable_alltoall",
@@ -308,9 +308,9 @@ const ek__lint_entry ek__lint_moe[] = {
                   .why = "Tensor-parallel ranks hold the same tokens. With group_wise_a2a each sends its part of them between machines, "
                          "and they gather the rest within the machine. It takes effect only with model_parallel above 1 and "
                          "data_parallel equal to expert_parallel.",
-                  .cost = "Traffic between machines, t times what it needs to be; the finding states it.",
+                  .cost = "t times the necessary traffic between machines; the finding states it.",
                   .fix = "group_wise_a2a: True in moe_config.",
-                  .source = "MindFormers, moe_config.group_wise_a2a (conditions, and what it converts)",
+                  .source = "MindFormers, moe_config.group_wise_a2a (conditions and effect)",
                   .bad = MIXTRAL(", capacity_factor: 1.1") DEGREES,
                   .good = MIXTRAL(", capacity_factor: 1.1, group_wise_a2a: True") DEGREES},
         CHECKS(check_exchange),

@@ -242,7 +242,7 @@ const ek__lint_entry ek__lint_profile[] = {
         .about = {.id = "profile-all-ranks", .level = EK_LINT_NOTE, .kinds = YAML,
                   .title = "Every rank of several machines writes a profile",
                   .why = "Without profile_rank_ids and profile_pipeline all ranks collect. The ranks of one stage do the same work, so one "
-                         "of each stage shows what operators and the pipeline take. To find slow ranks, all are needed. Fires from 9 "
+                         "of each stage shows the times of operators and of the pipeline. To find slow ranks, all are needed. Fires from 9 "
                          "ranks on.",
                   .cost = "Files and writing time in proportion to the ranks; the finding states the share that one rank of each stage needs.",
                   .fix = "profile_pipeline: True, or profile_rank_ids: [..].",

@@ -160,7 +160,7 @@ static ek_status check_mask(ek__lint_run *run, const ek__lint_entry *entry, cons
 {
     const ek__node *columns = ek__lint_get(file->yaml, "train_dataset.input_columns"),
                    *type = ek__lint_get(file->yaml, "train_dataset.data_loader.type");
-    /* Loaders that hand out what a file holds; others make the mask as they go. */
+    /* Loaders that return stored columns; others compute the mask. */
     bool stored =
         type && type->text && (strcmp(type->text, "MindDataset") == 0 || strcmp(type->text, "TFRecordDataset") == 0);
     if (!columns || columns->kind != EK__LIST || !stored)
@@ -174,7 +174,7 @@ static ek_status check_mask(ek__lint_run *run, const ek__lint_entry *entry, cons
             return REPORT(
                 one, NULL,
                 "attention_mask is read from storage by %s; if it has a row for each token%s, make it from "
-                "what is smaller as data is loaded, or use a compressed mask; the file does not tell its shape",
+                "smaller columns as data is loaded, or use a compressed mask; the file does not give its shape",
                 type->text, figure);
     return EK_OK;
 }
@@ -246,9 +246,10 @@ static ek_status check_memory(ek__lint_run *run, const ek__lint_entry *entry, co
                    *node = ek__lint_get(file->yaml, "context.max_device_memory");
     double mb = file->job ? file->job->limit_mb : 0;
     if (file->job && context && !node)
-        return ek__lint_report(run, entry, file, context->key_line, context->key_column, 0, NULL,
-                               "max_device_memory is not set, so the framework takes what the device has; set 58GB on "
-                               "devices of 64 GB");
+        return ek__lint_report(
+            run, entry, file, context->key_line, context->key_column, 0, NULL,
+            "max_device_memory is not set, so the framework takes all memory of the device; set 58GB on "
+            "devices of 64 GB");
     if (!node || mb <= MEMORY_MB || mb > DEVICE_MB)
         return EK_OK;
     return REPORT(
@@ -342,7 +343,7 @@ const ek__lint_entry ek__lint_yaml[] = {
         .about = {.id = "mask-from-storage", .level = EK_LINT_NOTE, .kinds = YAML,
                   .title = "The attention mask is read from storage",
                   .why = "A mask can have S x S values for a sequence of S tokens, far more than the tokens, and loaders that hand out stored columns "
-                         "read all of it. Whether it has S x S values, or one for each token, the file does not tell, so this is a note.",
+                         "read all of it. The file does not give its shape, S x S values or one for each token, so this is a note.",
                   .cost = "S bytes or more read for each token.",
                   .fix = "Drop the column and make the mask from the tokens, or use a compressed one.",
                   .source = "MindFormers performance guide, IO bottleneck: inputs like attention_mask are O(N^2)",
@@ -354,7 +355,7 @@ const ek__lint_entry ek__lint_yaml[] = {
         .about = {.id = "profile-on", .level = EK_LINT_NOTE, .kinds = YAML,
                   .title = "The profiler is on",
                   .why = "Collecting and writing takes long; it is for runs that are made to be profiled.",
-                  .cost = "Slower steps while they are profiled, and the time to write what was collected; no source gives a figure.",
+                  .cost = "Slower steps while they are profiled, and the time to write the data; no source gives a figure.",
                   .fix = "profile: False.",
                   .source = "MindFormers performance guide, profiler tool",
                   .bad = "profile: True\nprofile_start_step: 3\nprofile_stop_step: 5\n",
@@ -378,7 +379,7 @@ const ek__lint_entry ek__lint_yaml[] = {
     {
         .about = {.id = "profile-communication", .level = EK_LINT_NOTE, .kinds = YAML,
                   .title = "Communication is to be profiled on a single device",
-                  .why = "profile_communication collects what devices do together; with one device there is nothing.",
+                  .why = "profile_communication collects communication between devices; one device has none.",
                   .cost = "Nothing.",
                   .fix = "profile_communication: False.",
                   .source = "MindFormers performance guide, profiler tool, table of parameters",
@@ -391,7 +392,7 @@ const ek__lint_entry ek__lint_yaml[] = {
     {
         .about = {.id = "max-device-memory", .level = EK_LINT_WARNING, .kinds = YAML | 1U << EK_LINT_PYTHON,
                   .title = "The pool takes more of a device than is advised",
-                  .why = "What the framework's pool takes the other components lack: communication buffers, the operators' own. 58 GB are "
+                  .why = "Memory in the framework's pool is missing for other components: communication buffers, work space of operators. 58 GB are "
                          "advised on devices of 64 GB. Larger devices are not known to a source, and the rule is silent about them.",
                   .cost = "A run that stops out of memory in a component outside of the pool.",
                   .fix = "max_device_memory: \"58GB\", or '58GB' in mindspore.set_context().",
@@ -416,7 +417,7 @@ const ek__lint_entry ek__lint_yaml[] = {
                   .title = "Operators are not fused",
                   .why = "At jit_level O0 the graph is compiled without fusing operators; O1 fuses them. It is also the level at which "
                          "errors are easiest to find.",
-                  .cost = "Time of small operators and memory of what lies between them; the guide's 13B case gained memory for less "
+                  .cost = "Time of small operators and memory of the tensors between them; the guide's 13B case gained memory for less "
                           "recomputation by fusion.",
                   .fix = "jit_config: {jit_level: \"O1\"}; JitConfig(jit_level='O1') in a program.",
                   .source = "MindFormers performance guide, Llama2-13B case, graph kernel fusion; MindSpore, set_context, jit_level",

@@ -1,4 +1,4 @@
-/* lint/source_position.h - where in a file a setting of its job stands, for rules that look at jobs. */
+/* lint/source_position.h - the position of a job's setting in a file, for rules that look at jobs. */
 #ifndef EK_LINT_SOURCE_POSITION_H
 #define EK_LINT_SOURCE_POSITION_H
 

@@ -11,8 +11,8 @@
 /* @return false when memory is out */
 static bool make_rule(const ek_lint_rule *rule, ek__pool *pool, ek__sarif_rule *out)
 {
-    char *help = ek__pool_format(pool, "%s\n\nWhat it costs: %s\n\nWhat to write: %s\n\nSource: %s", rule->why,
-                                 rule->cost, rule->fix, rule->source);
+    char *help = ek__pool_format(pool, "%s\n\nCost: %s\n\nFix: %s\n\nSource: %s", rule->why, rule->cost, rule->fix,
+                                 rule->source);
     *out = (ek__sarif_rule){rule->id, rule->title, rule->why, help, ek_lint_level_name[rule->level], rule->source};
     return help != NULL;
 }

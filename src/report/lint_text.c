@@ -113,8 +113,8 @@ ek_status ek_lint_write_rule(const ek_lint_rule *rule, FILE *out, ek_error *err)
     print_kinds(rule, out);
     fprintf(out, ")\n        %s\n", rule->title);
     print_part("why", rule->why, out);
-    print_part("what it costs", rule->cost, out);
-    print_part("what to write", rule->fix, out);
+    print_part("cost", rule->cost, out);
+    print_part("fix", rule->fix, out);
     print_part("source", rule->source, out);
     print_example("fires on", rule->bad, out);
     print_example("is silent on", rule->good, out);
