@@ -28,6 +28,8 @@ static const program_case program_cases[] = {
      "x)\n"},
     {"mint-exists", EK_LINT_PYTHON, 0, "graph mode",
      MINT "ms.set_context(mode=ms.GRAPH_MODE)\n" NET "        return ops.matmul(x, x)\n"},
+    {"mint-exists", EK_LINT_PYTHON, 0, "graph mode by its number",
+     MINT "ms.set_context(mode=0)\n" NET "        return ops.matmul(x, x)\n"},
     {"mint-exists", EK_LINT_PYTHON, 0, "no such function in mint", MINT NET "        return ops.my_own(x)\n"},
     {"mint-exists", EK_LINT_PYTHON, 0, "other arguments there", MINT NET "        return ops.gather(x, x, 0)\n"},
     {"mint-exists", EK_LINT_PYTHON, 0, "once, before training", MINT "x = ops.sum(y)\n"},
@@ -90,6 +92,8 @@ static const program_case program_cases[] = {
      MINT "from mine import FlashAttention\n" NET "        return mint.matmul(ops.softmax(mint.matmul(q, k)), v)\n"},
     {"attention-unfused", EK_LINT_PYTHON, 1, "inside each other",
      MINT "def attend(q, k, v):\n    return mint.bmm(ops.softmax(mint.bmm(q, k)), v)\n"},
+    {"attention-unfused", EK_LINT_PYTHON, 0, "a mixture by weights that no product gives",
+     MINT NET "        return mint.matmul(ops.softmax(x), self.w)\n"},
     {"attention-unfused", EK_LINT_PYTHON, 0, "a classifier's last layer",
      MINT NET "        return ops.softmax(mint.matmul(x, self.w), -1)\n"},
     /* the host */

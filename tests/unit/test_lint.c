@@ -513,6 +513,28 @@ static void figures_in_messages_are_those_of_the_formulas(void **state)
     ek_lint_clear(&lint);
 }
 
+/* 4096 tokens of 4096 elements of 2 bytes are 32 MB: 15 x 32 MB from the others of 16 ranks, or 4 x 15/16 x 32 MB. With
+ * a capacity of 2, 1/2 is padding; 2 x 7/8 x 32 MB go to the others of 8 ranks, half of it from each of two. 16 ranks
+ * with a global batch of 16. */
+static void figures_of_experts_and_batches_are_those_of_the_formulas(void **state)
+{
+    (void)state;
+    ek_lint lint = lint_text(EK_LINT_YAML, ek_lint_rule_find("moe-dispatch")->bad);
+    assert_non_null(strstr(message_of(&lint, "moe-dispatch"), "a rank receives 480 MB"));
+    assert_non_null(strstr(message_of(&lint, "moe-dispatch"), "to its 4 experts, 120 MB"));
+    ek_lint_clear(&lint);
+    lint =
+        lint_text(EK_LINT_YAML, MOE(", capacity_factor: 2.0") "parallel_config: {data_parallel: 8, model_parallel: 2, "
+                                                              "expert_parallel: 8, use_seq_parallel: True}\n");
+    assert_non_null(strstr(message_of(&lint, "moe-capacity-padding"), "50 % of the slots"));
+    assert_non_null(strstr(message_of(&lint, "moe-all-to-all"), "each sends 112 MB"));
+    assert_non_null(strstr(message_of(&lint, "moe-all-to-all"), "share that, 56 MB each"));
+    ek_lint_clear(&lint);
+    lint = lint_text(EK_LINT_YAML, MODEL "parallel: {full_batch: True}\nparallel_config: {data_parallel: 16}\n");
+    assert_non_null(strstr(message_of(&lint, "full-batch"), "256 sequences a step in all instead of 16"));
+    ek_lint_clear(&lint);
+}
+
 typedef struct sheet {
     char text[1 << 17];
     size_t n;
@@ -846,14 +868,15 @@ static void patterns_of_one_list_are_one_finding(void **state)
                                  "    'attention\\.wol.matmull': [9]\n"
                                  "    'attention\\.merger head transpose': [9]\n"
                                  "    'attention_normi.rcast': [9] # evenkeel: off recompute-no-operator\n"
+                                 "    'attention\\.flash_attention': [9]\n"
                                  "    'feed_forward\\.mul': [9]\n"
                                  "    'nothing at all': [9]\n");
     const char *const only[] = {"recompute-no-operator", "recompute-no-saving"};
-    static const int lines[] = {6, 7, 10};
+    static const int lines[] = {6, 7, 11};
     ek_lint_options options = ek_lint_options_default();
     options.only = only, options.n_only = 2;
     ek_lint lint = lint_with(&path, 1, &options);
-    assert_int_equal(lint.n_findings, 2);
+    assert_int_equal(lint.n_findings, 3); /* two causes of recompute-no-saving */
     assert_int_equal(lint.n_suppressed, 1);
     assert_int_equal(lint.suppressed[0].line, 8);
     const ek_lint_finding *f = &lint.finding[0];
@@ -1273,6 +1296,7 @@ int main(void)
         cmocka_unit_test(every_rule_is_silent_on_near_misses),
         cmocka_unit_test(every_rule_has_a_near_miss),
         cmocka_unit_test(figures_in_messages_are_those_of_the_formulas),
+        cmocka_unit_test(figures_of_experts_and_batches_are_those_of_the_formulas),
         cmocka_unit_test(findings_read_as_they_were_last_looked_at),
         cmocka_unit_test(comments_take_findings_away),
         cmocka_unit_test(options_choose_rules),
