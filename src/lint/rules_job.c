@@ -207,6 +207,8 @@ static ek_status check_copies(ek__lint_run *run, const ek__lint_entry *entry, co
     const ek_job *job = file->job;
     bool applies = job && job->framework == EK_MINDFORMERS && job->model.n_experts == 0 && job->parallel.tensor > 1 &&
                    job->parallel.sequence_parallel;
+    if (file->yaml && ek__lint_find(file->yaml, "parallel_speed_up_json_path"))
+        return EK_OK; /* overlaps within operators are switched on there */
     if (!applies || job->parallel.fine_grain > 1 || job->parallel.n_batch_interleave > 1 ||
         count_parameters(&job->model) < 0.975 * large_model)
         return EK_OK;
@@ -594,7 +596,7 @@ const ek__lint_entry ek__lint_job[] = {
                   .title = "A large model with tensor parallelism has no second copy to hide communication",
                   .why = "With two copies, or fine-grained ones within a layer, one part of the batch computes while the other "
                          "communicates. The guide advises it together with model parallelism for large models; here from 20 "
-                         "billion parameters on.",
+                         "billion parameters on. Silent with a parallel_speed_up_json_path, whose file may switch other overlaps on.",
                   .cost = "The communication of tensor parallelism in every layer is waited for; the finding states its volume.",
                   .fix = "fine_grain_interleave: 2 in model_config, or micro_batch_interleave_num: 2.",
                   .source = "MindFormers performance guide, parallel strategies, large models: sequence and multi-copy "

@@ -226,6 +226,11 @@ static const near_miss near_misses[] = {
      ARGUMENTS "--data-parallel-size 2 --context-parallel-size 2 --pipeline-model-parallel-size 4 "
                "--use-distributed-optimizer\n"},
     {"multi-copy", EK_LINT_YAML, false, "a small model", MODEL DEGREES},
+    {"multi-copy", EK_LINT_YAML, false, "a file with other overlaps",
+     "model: {model_config: {type: LlamaConfig, seq_length: 4096, hidden_size: 8192, num_layers: 80, num_heads: 64, "
+     "n_kv_heads: 8, vocab_size: 32000, use_flash_attention: True}}\n"
+     "context: {ascend_config: {parallel_speed_up_json_path: 'speed_up.json'}}\n"
+     "parallel_config: {model_parallel: 8, use_seq_parallel: True}\n"},
     {"multi-copy", EK_LINT_YAML, false, "two copies of the batch",
      "model: {model_config: {type: LlamaConfig, seq_length: 4096, hidden_size: 8192, num_layers: 80, num_heads: 64, "
      "n_kv_heads: 8, vocab_size: 32000, use_flash_attention: True}}\nmicro_batch_interleave_num: 2\n"
