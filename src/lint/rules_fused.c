@@ -1,6 +1,6 @@
 /* Rules on compositions of small operators for which MindSpore has one fused operator: rotary positions, SwiGLU, norms,
  * a product with a bias, attention. A composition is known by the calls of a function and the order they come in; a
- * function that also names the fused operator chooses between the two, and is not reported. */
+ * program that uses the fused operator, or a function that names it, chooses between the two and is not reported. */
 #include <string.h>
 
 #include "base/c_locale.h"
@@ -71,15 +71,29 @@ static bool is_innermost(const ek__python *p, int block)
     return true;
 }
 
+/* Does the program use an operator of MindSpore's with the part in its name, by an import or a call? Then it chooses
+ * between the two, and the composition is for other devices. */
+static bool uses_fused(const ek__python *p, const char *part)
+{
+    for (int i = 0; i < p->n_symbols; i++)
+        if (p->alias[i] && strncmp(p->alias[i], "mindspore.", 10) == 0 && has_part(p->alias[i], part))
+            return true;
+    for (int i = 0; i < p->n_calls; i++)
+        if (p->call[i].imported && p->call[i].callee && strncmp(p->call[i].callee, "mindspore.", 10) == 0 &&
+            has_part(p->call[i].callee, part))
+            return true;
+    return false;
+}
+
 typedef const ek__python_call *find_composition(const ek__python *p, const ek__python_block *function);
 
 /* Report each function of a program for MindSpore in which the composition is found, at the call that it gives. */
 static ek_status check_functions(ek__lint_run *run, const ek__lint_entry *entry, const ek__lint_file *file,
-                                 find_composition *find, const char *message)
+                                 find_composition *find, const char *fused, const char *message)
 {
     const ek__python *p = file->python;
     ek_status status = EK_OK;
-    if (!ek__python_is_mindspore(p))
+    if (!ek__python_is_mindspore(p) || uses_fused(p, fused))
         return EK_OK;
     for (int i = 0; status == EK_OK && i < p->n_blocks; i++) {
         const ek__python_call *call = is_innermost(p, i) ? find(p, &p->block[i]) : NULL;
@@ -110,7 +124,7 @@ static const ek__python_call *find_rope(const ek__python *p, const ek__python_bl
 static ek_status check_rope(ek__lint_run *run, const ek__lint_entry *entry, const ek__lint_file *file)
 {
     return check_functions(
-        run, entry, file, find_rope,
+        run, entry, file, find_rope, "rotary",
         "rotary positions from small operators: halves, a concatenation, two products and a sum, each "
         "of which writes a tensor as large as its input; ops.rotary_position_embedding(x, cos, sin, "
         "mode) is one operator");
@@ -151,7 +165,7 @@ static const ek__python_call *find_swiglu(const ek__python *p, const ek__python_
 
 static ek_status check_swiglu(ek__lint_run *run, const ek__lint_entry *entry, const ek__lint_file *file)
 {
-    return check_functions(run, entry, file, find_swiglu,
+    return check_functions(run, entry, file, find_swiglu, "swiglu",
                            "silu() and a product apart: the activation is written, kept for the backward pass and read "
                            "again; the fused Swiglu operator takes both halves as one tensor and keeps neither product "
                            "nor activation");
@@ -163,9 +177,11 @@ static const ek__python_call *find_norm(const ek__python *p, const ek__python_bl
 {
     static const char *const roots[] = {"rsqrt", "Rsqrt", NULL}, *const means[] = {"mean", "ReduceMean", NULL},
                              *const squares[] = {"square", "Square", "pow", NULL},
-                             *const fused[] = {"rms_norm", "rmsnorm", "var", "layer_norm", "layernorm", NULL};
+                             *const variances[] = {"var", "std", NULL},
+                             *const fused[] = {"rms_norm", "rmsnorm", "layer_norm", "layernorm", NULL};
     const ek__python_call *root = call_of(p, b->body, b->end, roots);
-    if (!root || !call_of(p, b->body, b->end, means) || names_any(p, b->body, b->end, fused))
+    if (!root || !call_of(p, b->body, b->end, means) || call_of(p, b->body, b->end, variances) ||
+        names_any(p, b->body, b->end, fused))
         return NULL;
     if (call_of(p, b->body, b->end, squares))
         return root;
@@ -177,7 +193,7 @@ static const ek__python_call *find_norm(const ek__python *p, const ek__python_bl
 
 static ek_status check_norm(ek__lint_run *run, const ek__lint_entry *entry, const ek__lint_file *file)
 {
-    return check_functions(run, entry, file, find_norm,
+    return check_functions(run, entry, file, find_norm, "rms_norm",
                            "an RMS norm from small operators: square, mean, rsqrt and two products, with the input in "
                            "high precision kept for each; ops.rms_norm(x, weight, eps)[0] is one operator");
 }
@@ -202,7 +218,7 @@ static const ek__python_call *find_bias(const ek__python *p, const ek__python_bl
 
 static ek_status check_bias(ek__lint_run *run, const ek__lint_entry *entry, const ek__lint_file *file)
 {
-    return check_functions(run, entry, file, find_bias,
+    return check_functions(run, entry, file, find_bias, "functional.linear",
                            "a product and its bias apart: the product is written and read again for the sum; "
                            "mint.nn.functional.linear(x, weight, bias) adds the bias in the same operator, with the "
                            "weight as [out, in]");
@@ -230,7 +246,7 @@ static ek_status check_attention(ek__lint_run *run, const ek__lint_entry *entry,
     if (names_any(file->python, 0, file->python->n_tokens, fused)) /* elsewhere in the file: it chooses */
         return EK_OK;
     return check_functions(
-        run, entry, file, find_attention,
+        run, entry, file, find_attention, "flash_attention",
         "attention from two products and softmax(): the scores of all heads, S x S each, are written, "
         "kept for the backward pass and read again; ops.flash_attention_score() keeps none of them");
 }

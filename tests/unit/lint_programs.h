@@ -69,6 +69,13 @@ static const program_case program_cases[] = {
     {"rope-unfused", EK_LINT_PYTHON, 1, "by mul()",
      MINT
      "def rope(x, freqs_cos, freqs_sin):\n    return mint.mul(x, freqs_cos) + mint.mul(rotate_half(x), freqs_sin)\n"},
+    {"swiglu-unfused", EK_LINT_PYTHON, 0, "the fused one in another function",
+     MINT "from mindspore.ops.auto_generate import Swiglu\ndef plain(x, y):\n    return ops.silu(x) * y\n"},
+    {"swiglu-unfused", EK_LINT_PYTHON, 1, "a class of that name without the operator",
+     MINT "class SwiGLU(nn.Cell):\n    def construct(self, x, y):\n        return ops.silu(x) * y\n"},
+    {"norm-unfused", EK_LINT_PYTHON, 0, "the fused one in another function",
+     MINT "def fast(x, w):\n    return ops.rms_norm(x, w)[0]\ndef plain(x):\n"
+          "    return x * mint.rsqrt(mint.mean(mint.square(x)))\n"},
     {"swiglu-unfused", EK_LINT_PYTHON, 0, "an activation without a product",
      MINT NET "        return self.w2(ops.silu(x))\n"},
     {"swiglu-unfused", EK_LINT_PYTHON, 0, "a power of it", MINT NET "        return ops.silu(x) ** 2\n"},
@@ -82,7 +89,8 @@ static const program_case program_cases[] = {
     {"norm-unfused", EK_LINT_PYTHON, 0, "a root alone",
      MINT NET "        return mint.rsqrt(mint.sum(mint.square(x)))\n"},
     {"norm-unfused", EK_LINT_PYTHON, 1, "by methods and a power",
-     MINT "def rms(x, eps):\n    v = x.pow(2).mean(-1, keep_dims=True)\n    return x * ops.rsqrt(v + eps)\n"},
+     MINT
+     "def rms(x, eps):\n    variance = x.pow(2).mean(-1, keep_dims=True)\n    return x * ops.rsqrt(variance + eps)\n"},
     {"bias-unfused", EK_LINT_PYTHON, 0, "a mask", MINT NET "        return mint.matmul(x, y) + attn_bias\n"},
     {"bias-unfused", EK_LINT_PYTHON, 0, "a part of a bias",
      MINT NET "        return mint.matmul(x, y) + self.bias[0]\n"},
