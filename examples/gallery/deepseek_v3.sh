@@ -30,6 +30,7 @@ MODEL_ARGS=(
     --attention-backend fused
     --num-experts 256
     --moe-router-topk 8
+    --moe-router-enable-expert-bias
     --moe-router-dtype fp32
     --moe-ffn-hidden-size 2048
     --moe-shared-expert-intermediate-size 2048

@@ -24,6 +24,7 @@ MODEL_ARGS=(
     --attention-backend fused
     --num-experts 8
     --moe-router-topk 2
+    --moe-aux-loss-coeff 1e-2
     --moe-grouped-gemm
     --moe-token-dispatcher-type alltoall
 )

@@ -27,6 +27,7 @@ MODEL_ARGS=(
     --attention-backend fused
     --num-experts 128
     --moe-router-topk 8
+    --moe-aux-loss-coeff 1e-3
     --moe-ffn-hidden-size 1536
     --moe-grouped-gemm
     --moe-token-dispatcher-type flex

@@ -37,8 +37,8 @@ typedef struct ek_lint_rule {
     unsigned kinds;         /**< 1 << ek_lint_kind */
     const char *title;      /**< "Deterministic computation is on" */
     const char *why;        /**< sentences */
-    const char *cost;       /**< the cost, with a figure where a source has one */
-    const char *fix;        /**< the correct setting */
+    const char *cost;       /**< with a figure where a source has one */
+    const char *fix;        /**< the change to make */
     const char *source;     /**< "MindFormers performance guide, IO bottleneck" */
     const char *bad, *good; /**< an example of each, a few lines */
 } ek_lint_rule;
@@ -52,13 +52,21 @@ int ek_lint_kind_by_name(const char *path);
 /** By id, or NULL. O(rules). */
 const ek_lint_rule *ek_lint_rule_find(const char *id);
 
+/** A further place of a finding: the same cause, as another pattern of one list. */
+typedef struct ek_lint_place {
+    int line, column, end_column; /**< from 1; end_column 0: to the line's end */
+    const char *message;          /**< of this place, whole */
+} ek_lint_place;
+
 typedef struct ek_lint_finding {
     const ek_lint_rule *rule;
     const char *path;
     int line, column, end_column; /**< from 1; end_column 0: to the line's end */
-    const char *message;          /**< the present and the correct setting, with this file's values */
+    const char *message;          /**< the setting and the change to make, with the file's values */
     const char *fix;              /**< text to put from column to end_column, where it is one line; NULL */
-    const char *excerpt;          /**< the line, without unprintable characters, cut to 160 bytes */
+    const char *excerpt;          /**< the line, with blanks for control characters, cut to 160 bytes */
+    const ek_lint_place *more;    /**< [n_more] further places in the same file, in its order */
+    int n_more;
 } ek_lint_finding;
 
 typedef struct ek_lint {

@@ -6,6 +6,16 @@
 
 /* ---- findings ---- */
 
+#define EK__T ek_lint_place
+static const ek__member place[] = {
+    {"line", COUNT(line), "from 1"},
+    {"column", COUNT(column), "from 1, of characters"},
+    {"end_column", SIZE(end_column), "as in the finding"},
+    {"message", TEXT(message), "of this place"},
+};
+static const ek__fields places = {FIELDS(place, "findings[].more[], suppressed[].more[]", NULL)};
+#undef EK__T
+
 #define EK__T ek_lint_finding
 GETTER(rule, text, it->rule->id);
 GETTER(level, text, ek_lint_level_name[it->rule->level]);
@@ -16,8 +26,10 @@ static const ek__member finding[] = {
     {"line", COUNT(line), "from 1"},
     {"column", COUNT(column), "from 1, of characters"},
     {"end_column", SIZE(end_column), "the column after the place; null: to the end of the line"},
-    {"message", TEXT(message), "the present and the recommended setting, with the values of the file"},
+    {"message", TEXT(message), "the setting and the change to make, with the file's values"},
     {"fix", TEXT(fix), "the text to put from `column` to `end_column`; null: there is none"},
+    {"more", SHORT_LIST(n_more, more, places),
+     "further places of the same cause in the file, as other patterns of a list"},
 };
 static const ek__fields findings = {FIELDS(finding, "findings[], suppressed[]", NULL)};
 #undef EK__T

@@ -1,6 +1,6 @@
-/* Comments that take findings away: every line is searched for the tool's name behind a comment sign, and the ids that
+/* Comments that take findings away: every line is searched for the tool's name after a comment sign, and the ids that
  * follow are noted with the lines they hold for. The search knows nothing of the file's language, so the words inside a
- * text in quotes count as well, as long as a comment sign stands before them. */
+ * text in quotes count as well, as long as a comment sign precedes them. */
 #include "lint/comments.h"
 
 #include <string.h>
@@ -52,7 +52,7 @@ static const char *skip(const char *at, const char *end, bool word)
     return at;
 }
 
-/* The ids behind "evenkeel: off". */
+/* The ids after "evenkeel: off". */
 static ek_status read_ids(const line *l, const char *at, bool alone, ek__pool *pool, ek__comments *out, ek_error *err)
 {
     const char *word = skip(at, l->end, false);
@@ -87,7 +87,7 @@ static bool is_whole(const ek__comments *comments, const char *id)
     return false;
 }
 
-/* A line below comments that stood alone is what they hold for, unless it is such a comment itself. */
+/* Comments on lines of their own apply to the next line that is not such a comment. */
 static void close_open(ek__comments *comments, int number)
 {
     for (int i = comments->n - 1; i >= 0 && comments->comment[i].to < 0; i--)
@@ -130,7 +130,7 @@ bool ek__comments_cover(const ek__comments *comments, const char *id, int number
 {
     if (is_whole(comments, id))
         return true;
-    int first = 0, behind = comments->n; /* the first comment that holds for this line or a later one */
+    int first = 0, behind = comments->n; /* the first comment that applies to this line or a later one */
     while (first < behind) {
         int middle = first + (behind - first) / 2;
         if (comments->comment[middle].to < number)

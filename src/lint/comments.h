@@ -24,7 +24,7 @@ typedef struct ek__comments {
     const char *whole[EK__WHOLE_MAX]; /**< [n_whole] ids of rules that are off in the whole file, each once */
 } ek__comments;
 
-/** Find the comments of a text; what is found lies in the pool. @return EK_OK or EK_ERR_MEMORY. O(size). */
+/** Find the comments of a text; they are in the pool. @return EK_OK or EK_ERR_MEMORY. O(size). */
 ek_status ek__comments_read(const char *text, size_t size, ek__pool *pool, ek__comments *out, ek_error *err);
 /** Gather the ids that are off in the whole file, those of rules that `find` knows, so that no later question looks at
  *  all comments. Once, before ek__comments_cover(). O(comments x ids gathered). */

@@ -7,6 +7,7 @@
 
 #include "base/c_locale.h"
 #include "base/error.h"
+#include "base/message_words.h"
 #include "lint/comments.h"
 #include "lint/rules.h"
 
@@ -17,6 +18,7 @@ struct ek__lint_found {
     ek_lint_finding about;
     int file;
     bool suppressed;
+    bool together; /* as the rule's entry has it */
 };
 
 const char *ek__lint_nearest(const ek_lint_rule *const *rules, int n, const char *id)
@@ -54,7 +56,7 @@ static void go_to_line(line_cursor *c, const ek__lint_file *file, int line)
     }
 }
 
-/* A line of the file without what cannot be printed. */
+/* A line of the file, with blanks for control characters. */
 static const char *excerpt_of(line_cursor *c, const ek__lint_file *file, int line, ek__pool *pool)
 {
     go_to_line(c, file, line);
@@ -74,7 +76,7 @@ static const char *excerpt_of(line_cursor *c, const ek__lint_file *file, int lin
     return c->excerpt = text;
 }
 
-static ek_status add(ek__lint_run *run, const ek__lint_file *file, const ek_lint_finding *about)
+static ek_status add(ek__lint_run *run, const ek__lint_file *file, const ek_lint_finding *about, bool together)
 {
     struct ek__lint_found *more = ek__pool_push(run->pool, run->found, run->n_found, sizeof *more);
     if (!more)
@@ -83,6 +85,7 @@ static ek_status add(ek__lint_run *run, const ek__lint_file *file, const ek_lint
     more[run->n_found++] =
         (struct ek__lint_found){.about = *about,
                                 .file = (int)(file - run->file),
+                                .together = together && !about->fix,
                                 .suppressed = ek__comments_cover(file->comments, about->rule->id, about->line)};
     return EK_OK;
 }
@@ -95,7 +98,7 @@ ek_status ek__lint_report(ek__lint_run *run, const ek__lint_entry *entry, const 
     va_start(arguments, format);
     ek__vsnprintf(text, sizeof text, format, arguments);
     va_end(arguments);
-    for (char *c = text; *c; c++) /* values of files may hold what a terminal would obey */
+    for (char *c = text; *c; c++) /* values of files may contain control sequences of terminals */
         if ((unsigned char)*c < ' ' || *c == 0x7F)
             *c = ' ';
     ek_lint_finding about = {.rule = &entry->about,
@@ -107,7 +110,7 @@ ek_status ek__lint_report(ek__lint_run *run, const ek__lint_entry *entry, const 
                              .fix = fix ? ek__pool_text(run->pool, fix, strlen(fix)) : NULL};
     if (!about.message || (fix && !about.fix))
         return ek__no_memory(run->err);
-    return add(run, file, &about);
+    return add(run, file, &about, entry->together);
 }
 
 static int compare(const void *a, const void *b)
@@ -123,6 +126,56 @@ static int compare(const void *a, const void *b)
     return by_id ? by_id : strcmp(x->about.message, y->about.message);
 }
 
+/* ---- findings of one cause ---- */
+
+/* Do most words of two messages agree, place by place? A shorter one ends in words that differ. */
+static bool are_alike(const char *a, const char *b)
+{
+    int n = 0, n_same = 0;
+    for (size_t size_a = 1, size_b = 1; size_a > 0 || size_b > 0; n++) {
+        const char *word_a = ek__message_word(&a, &size_a), *word_b = ek__message_word(&b, &size_b);
+        n_same += size_a == size_b && memcmp(word_a, word_b, size_a) == 0;
+    }
+    return 4 * n_same >= 3 * n;
+}
+
+/* The finding of the same rule in [from, n) that this one is a further place of; NULL. */
+static ek_lint_finding *cause_of(ek_lint_finding *list, int from, int n, const struct ek__lint_found *found)
+{
+    for (int i = from; i < n && found->together; i++)
+        if (list[i].rule == found->about.rule && are_alike(list[i].message, found->about.message))
+            return &list[i];
+    return NULL;
+}
+
+static ek_status add_place(ek__pool *pool, ek_lint_finding *to, const ek_lint_finding *f, ek_error *err)
+{
+    ek_lint_place *more = ek__pool_push(pool, (void *)to->more, to->n_more, sizeof *more);
+    if (!more)
+        return ek__no_memory(err);
+    to->more = more;
+    more[to->n_more++] = (ek_lint_place){f->line, f->column, f->end_column, f->message};
+    return EK_OK;
+}
+
+/* The findings of one file, or those that comments took away there. */
+typedef struct file_list {
+    ek_lint_finding *finding;
+    int *n, from; /* findings of the file begin at `from` */
+} file_list;
+
+static ek_status add_finding(ek__lint_run *run, file_list *list, struct ek__lint_found *found, line_cursor *cursor)
+{
+    ek_lint_finding *cause = cause_of(list->finding, list->from, *list->n, found);
+    if (cause)
+        return add_place(run->pool, cause, &found->about, run->err);
+    found->about.excerpt = excerpt_of(cursor, &run->file[found->file], found->about.line, run->pool);
+    if (!found->about.excerpt)
+        return ek__no_memory(run->err);
+    list->finding[(*list->n)++] = found->about;
+    return EK_OK;
+}
+
 ek_status ek__lint_finish(ek__lint_run *run, ek_lint *out)
 {
     if (run->n_found > 0)
@@ -132,17 +185,15 @@ ek_status ek__lint_finish(ek__lint_run *run, ek_lint *out)
     if (!out->finding || !out->suppressed)
         return ek__no_memory(run->err);
     line_cursor cursor = {0};
-    for (int i = 0; i < run->n_found; i++) {
+    file_list lists[] = {{out->finding, &out->n_findings, 0}, {out->suppressed, &out->n_suppressed, 0}};
+    ek_status status = EK_OK;
+    for (int i = 0; i < run->n_found && status == EK_OK; i++) {
         struct ek__lint_found *found = &run->found[i];
         if (i > 0 && compare(found - 1, found) == 0)
             continue;
-        found->about.excerpt = excerpt_of(&cursor, &run->file[found->file], found->about.line, run->pool);
-        if (!found->about.excerpt)
-            return ek__no_memory(run->err);
-        if (found->suppressed)
-            out->suppressed[out->n_suppressed++] = found->about;
-        else
-            out->finding[out->n_findings++] = found->about;
+        for (int k = 0; k < 2 && i > 0 && found->file != found[-1].file; k++)
+            lists[k].from = *lists[k].n;
+        status = add_finding(run, &lists[found->suppressed], found, &cursor);
     }
-    return EK_OK;
+    return status;
 }

@@ -1,7 +1,7 @@
-/* What runs in every training step, as far as names and blocks tell: methods called construct or forward, and loops in
+/* The code that runs in every training step, by names and blocks: methods called construct or forward, and loops in
  * whose body something trains: a backward(), an optimizer's step(), a function with train_step in its name. Code under
- * a condition with % in it, or with a word for an interval, runs in few steps and is left out. What is reached only by
- * calling other functions is not followed. */
+ * a condition with % in it, or with a word for an interval, runs in few steps and is left out. Calls
+ * of other functions are not followed. */
 #include "lint/hot.h"
 
 #include <string.h>
@@ -87,4 +87,50 @@ bool ek__python_is_mindspore(const ek__python *python)
             ek__python_is(python, python->block[i].name, "construct"))
             return true;
     return false;
+}
+
+const char *ek__python_name(const ek__python *python, int token)
+{
+    int symbol = token >= 0 && token < python->n_tokens ? python->token[token].symbol : -1;
+    return symbol >= 0 ? python->symbol[symbol] : "";
+}
+
+static bool begins_with(const char *text, const char *part)
+{
+    return strncmp(text, part, strlen(part)) == 0;
+}
+
+/* The mode that a call of set_context() names: 0 graphs, 1 PyNative; -1. */
+static int mode_of(const ek__python *p, const ek__python_call *call)
+{
+    if (!call->imported || !call->callee || strcmp(call->name, "set_context") != 0 ||
+        !begins_with(call->callee, "mindspore"))
+        return -1;
+    const ek__python_argument *a = ek__python_argument_of(p, call, "mode", 0);
+    ek__python_literal v = {0};
+    if (a)
+        v = ek__python_value(p, a->begin, a->end);
+    return v.kind == EK__PYTHON_WHOLE && (v.whole == 0 || v.whole == 1) ? (int)v.whole : -1;
+}
+
+bool ek__python_is_dynamic(const ek__python *python)
+{
+    bool dynamic = false;
+    if (!ek__python_is_mindspore(python))
+        return false;
+    for (int i = 0; i < python->n_symbols; i++) {
+        const char *alias = python->alias[i] ? python->alias[i] : "";
+        if (strcmp(python->symbol[i], "GRAPH_MODE") == 0 || strstr(alias, "GRAPH_MODE"))
+            return false;
+        dynamic |= strcmp(python->symbol[i], "PYNATIVE_MODE") == 0 || begins_with(alias, "mindspore.mint") ||
+                   begins_with(alias, "mindspeed_ms");
+    }
+    for (int i = 0; i < python->n_calls; i++) {
+        const ek__python_call *call = &python->call[i];
+        int mode = mode_of(python, call);
+        if (mode == 0)
+            return false;
+        dynamic |= mode == 1 || (call->callee && call->imported && begins_with(call->callee, "mindspore.mint."));
+    }
+    return dynamic;
 }

@@ -16,5 +16,10 @@ ek__hot ek__python_hot(const ek__python *python, int block);
 bool ek__python_trains(const ek__python *python, const ek__python_call *call);
 /* Is the program for MindSpore, by its imports or by a construct()? O(imports). */
 bool ek__python_is_mindspore(const ek__python *python);
+/* Does a program for MindSpore run dynamic graphs, by mint, MindSpeed-Core-MS or PyNative mode in it? False where it
+ * names graph mode too. O(tokens). */
+bool ek__python_is_dynamic(const ek__python *python);
+/* The name that a token is; "" when it is none. */
+const char *ek__python_name(const ek__python *python, int token);
 
 #endif

@@ -1,5 +1,5 @@
 /* The engine of the linter: files are read one after another, then every entry of every table that is wanted looks at
- * every file of its kinds, and what it reports is put in order. Rules know nothing of one another; an entry may look at
+ * every file of its kinds, and the findings are sorted. Rules know nothing of one another; an entry may look at
  * the other files of the run, which is how a launch script's environment counts for
  * the program that it starts. */
 
@@ -91,7 +91,7 @@ static ek_status check_file(ek__lint_run *run, const ek__lint_file *file)
     return status;
 }
 
-/* A file that cannot be read, or not as what it is, is left out where the options say so. */
+/* A file that cannot be read or parsed is skipped where the options allow it. */
 static ek_status read_file(const char *path, bool may_skip, const ek_lint_options *options, const ek_listener *listener,
                            ek__pool *pool, ek__lint_file *file, ek_error *err)
 {

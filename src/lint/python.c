@@ -1,7 +1,7 @@
-/* What lint's rules ask of a program, from its tokens in one pass: which block a token is in, what is called with which
- * arguments, what is assigned. Names are numbered once, so that an import is one look into an array; expressions know
- * where they begin, so that a chain of calls is never walked again. Statements are told apart by their first word and
- * by colons outside brackets; no expression is parsed. */
+/* A program for lint's rules, from its tokens in one pass: blocks, calls with their arguments, assignments. Names are
+ * numbered once, so that an import is one look into an array; expressions know where they begin, so that a chain of
+ * calls is never walked again. Statements are distinguished by their first word and by colons outside brackets; no
+ * expression is parsed. */
 #include "lint/python.h"
 
 #include <limits.h>
@@ -14,8 +14,8 @@ typedef struct reader {
     int statement;   /* first token of the one that is read */
     int depth;       /* brackets open */
     int lambdas;     /* outside brackets, whose colon is to come */
-    int target;      /* first token of what an assignment may be to */
-    int annotation;  /* the colon behind a name and before its type; -1 */
+    int target;      /* first token of a possible assignment's target */
+    int annotation;  /* the colon between a name and its type; -1 */
     int decorators;  /* first token of those above the next definition; -1 */
     int header;      /* keyword of the compound statement whose colon is to come; -1 */
     bool parameters; /* its brackets with parameters or bases were there */
@@ -107,7 +107,7 @@ static void find_primaries(ek__python *p)
 
 /* ---- imports ---- */
 
-/* A dotted name from `token` on into `text`; the token behind it. */
+/* A dotted name from `token` on into `text`; the token after it. */
 static int dotted_name(const ek__python *p, int token, char text[EK__PYTHON_MAX_NAME])
 {
     size_t n = 0;
@@ -214,7 +214,7 @@ static ek_status open_block(reader *r, ek__python_block_kind kind, int header, i
         b->name = is_kind(p, name, EK__PYTHON_NAME) ? name : -1;
         b->function = kind == EK__PYTHON_FUNCTION ? here : b->function;
         b->in_class = kind == EK__PYTHON_CLASS ? here : b->in_class;
-        b->loop = -1; /* what is defined in a loop does not run there */
+        b->loop = -1; /* a definition in a loop does not run there */
         b->decorators = r->decorators;
     }
     if (kind == EK__PYTHON_LOOP)
@@ -456,11 +456,11 @@ static ek_status end_line(reader *r, int token)
     bool opened = r->colon >= 0;
     r->colon = -1;
     if (!is_kind(r->out, token + 1, EK__PYTHON_INDENT)) {
-        while (r->block > r->line_block) /* `if x: y`, or what Python would refuse */
+        while (r->block > r->line_block) /* `if x: y`, or a syntax error */
             close_block(r, token);
         return EK_OK;
     }
-    /* A suite behind a word that is a keyword only there: match, case. */
+    /* A suite after a word that is a keyword only there: match, case. */
     return opened ? EK_OK : open_block(r, EK__PYTHON_SUITE, r->statement, token);
 }
 
@@ -519,7 +519,7 @@ static ek_status read_structure(reader *r)
         }
     }
     for (int i = 0; status == EK_OK && i < p->n_blocks; i++)
-        if (p->block[i].end == 0) /* the module, and what Python would refuse */
+        if (p->block[i].end == 0) /* the module, and syntax errors */
             p->block[i].end = p->n_tokens;
     return status;
 }

@@ -28,8 +28,8 @@ typedef struct ek__python_block {
     ek__python_block_kind kind;
     int parent;     /* -1: the module */
     int header;     /* its keyword; header .. body - 1 is its first line */
-    int body;       /* first token behind the colon */
-    int end;        /* behind its last token */
+    int body;       /* first token after the colon */
+    int end;        /* after its last token */
     int name;       /* of a class or function: that token; else -1 */
     int function;   /* the innermost function it is in or is; 0: the module */
     int loop;       /* the innermost loop of that function it is in or is; -1 */
@@ -48,7 +48,7 @@ typedef struct ek__python_call {
     const char *name;   /* the last part, with imports put in: "set_context"; "" of an expression without one */
     bool imported;      /* the first part of callee was imported */
     int token;          /* of the name; of the bracket when there is none */
-    int receiver;       /* first token of what it is a method of, which ends at token - 2; -1: no method */
+    int receiver;       /* first token of the object, which ends at token - 2; -1: no method */
     int open, close;    /* brackets */
     int block;
     int statement; /* its first token */
@@ -69,7 +69,7 @@ struct ek__python {
     int n_tokens, n_symbols, n_blocks, n_calls, n_arguments, n_assignments;
     ek__python_token *token; /* the last is EK__PYTHON_END */
     const char **symbol;     /* [n_symbols] */
-    const char **alias;      /* [n_symbols] what an import makes of the name: "mindspore.mint"; NULL */
+    const char **alias;      /* [n_symbols] the full name by imports: "mindspore.mint"; NULL */
     ek__python_block *block; /* by header; block 0 is the module */
     ek__python_call *call;   /* by the place of their opening bracket */
     ek__python_argument *argument;
@@ -80,9 +80,9 @@ typedef struct ek__python ek__python;
 
 /**
  * Read a program. Python 3 of any version: f-strings are gone into, with or without quotes of their own kind inside.
- * Imports count wherever they stand, from the top of the file to its end; a name imported twice is the last.
+ * Imports anywhere in the file count; a name imported twice is the last.
  *
- * Not handled: what names are bound to otherwise (arguments, globals, classes' attributes), exec, encodings other than
+ * Not handled: other bindings of names (arguments, globals, classes' attributes), exec, encodings other than
  * UTF-8 (bytes above 127 count as letters), comprehensions as loops; a class pattern of match counts as a call.
  *
  * @return EK_OK; EK_ERR_INPUT with the place where Python itself would refuse the text: a string or bracket that does
@@ -114,12 +114,12 @@ typedef struct ek__python_literal {
     char text[256]; /* longer ones, and those with escapes, are unknown */
 } ek__python_literal;
 
-/* What tokens [begin, end) say without anything being run. */
+/* The value of tokens [begin, end) without running them. */
 ek__python_literal ek__python_value(const ek__python *python, int begin, int end);
 /* The argument of a keyword, or else in a place (from 0; -1: by keyword only); NULL. O(arguments). */
 const ek__python_argument *ek__python_argument_of(const ek__python *python, const ek__python_call *call,
                                                   const char *keyword, int place);
-/* Column behind a token that ends in the line it begins in, else 0. */
+/* Column after a token that ends in the line it begins in, else 0. */
 int ek__python_end_column(const ek__python *python, int token);
 
 #endif

@@ -1,5 +1,5 @@
-/* Environment variables that a program sets for itself and what it starts: items of os.environ, setdefault, update and
- * putenv with plain names. What is handed to a subprocess as a dictionary is not looked at. */
+/* Environment variables that a program sets for itself and for programs that it starts: items of os.environ,
+ * setdefault, update and putenv with plain names. Dictionaries passed to subprocesses are not read. */
 #include <string.h>
 
 #include "lint/python.h"
@@ -18,7 +18,7 @@ static bool is_maybe(const ek__python *p, int block)
     return false;
 }
 
-/* Put NAME = VALUE, whose name stands at tokens [name, name_end). */
+/* Put NAME = VALUE, whose name is at tokens [name, name_end). */
 static ek_status add(collector *c, int from, int block, int name, int name_end, int value, int value_end, bool fallback)
 {
     ek__python *p = c->p;

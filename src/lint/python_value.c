@@ -1,4 +1,4 @@
-/* What an expression of a program says by itself: literals in any brackets, with a sign. Nothing is worked out, so that
+/* The value of an expression without running it: literals in any brackets, with a sign. Nothing is evaluated, so that
  * a name, a sum or a string with escapes stays unknown. */
 #include <errno.h>
 #include <stdlib.h>
@@ -96,7 +96,7 @@ const ek__python_argument *ek__python_argument_of(const ek__python *python, cons
         if (all[i].keyword ? strcmp(all[i].keyword, keyword) == 0 : i == place)
             return &all[i];
         if (!all[i].keyword && ek__python_is(python, all[i].begin, "*"))
-            place = -1; /* behind it nobody can tell which is which */
+            place = -1; /* places after it are not known */
     }
     return NULL;
 }

@@ -1,4 +1,4 @@
-/* A file for the checks: what kind it is, by its name, else by its first bytes, and everything that can be read from it
+/* A file for the checks: its kind, by its name, else by its first bytes, and everything that can be read from it
  * once, so that no check parses: the tree of a YAML, the job in it with the warnings of its reader, the statements of a
  * script or a program. A YAML that holds no training job still has its tree. */
 #include "lint/read.h"
@@ -89,7 +89,7 @@ static ek_status parse_job(ek__lint_file *file, const ek_job_overrides *override
     return status;
 }
 
-/* Data-parallel ranks that a number of devices leaves for a job whose file does not tell; 0: nothing to change. */
+/* Data-parallel ranks that a number of devices leaves for a job whose file does not set them; 0: nothing to change. */
 static int data_of(const ek_job *job, int n_devices)
 {
     const ek_job_parallel *p = &job->parallel;
@@ -170,9 +170,10 @@ ek_status ek__lint_file_read(const char *path, const ek_lint_options *options, e
     if (kind < 0)
         kind = options->kind >= 0 ? options->kind : kind_by_content(out->path, text, size);
     if (kind < 0)
-        return ek__fail(err, EK_ERR_INPUT, ((ek_origin){.file = out->path}),
-                        "is none of the kinds of files that are looked at, by its name or its first line; say which it "
-                        "is with --kind yaml, shell, python or toml");
+        return ek__fail(
+            err, EK_ERR_INPUT, ((ek_origin){.file = out->path}),
+            "has no kind that lint reads, by its name or its first line; set it with --kind yaml, shell, python or "
+            "toml");
     out->kind = (ek_lint_kind)kind;
     status = ek__comments_read(text, size, pool, out->comments, err);
     return status ? status : read_as(out, options, pool, err);

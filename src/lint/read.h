@@ -8,7 +8,7 @@
  *  EK_ERR_MEMORY; ek__lint_file_clear() in every case. */
 ek_status ek__lint_file_read(const char *path, const ek_lint_options *options, ek__pool *pool, ek__lint_file *out,
                              ek_error *err);
-/** What does not lie in the pool. */
+/** Frees the parts that are not in the pool. */
 void ek__lint_file_clear(ek__lint_file *file);
 
 #endif

@@ -1,4 +1,4 @@
-/* lint/rules.h - the tables of rules, and what a check is given.
+/* lint/rules.h - the tables of rules, and the arguments of a check.
  *
  * A rule is one entry of a table in src/lint/rules_NAME.c; a new table is a file and a line in EK__LINT_TABLES. Its
  * check for a kind of file looks at that file and reports with ek__lint_report(); tests/unit/test_lint.c wants a case
@@ -26,11 +26,11 @@ typedef enum ek__lint_refusal {
     EK__LINT_REFUSED,    /**< the framework would not run it */
 } ek__lint_refusal;
 
-/** A file under the checks. What does not fit its kind is NULL. */
+/** A file under the checks. Members of other kinds of files are NULL. */
 typedef struct ek__lint_file {
     const char *path;
     ek_lint_kind kind;
-    const char *text; /**< [size], NUL behind */
+    const char *text; /**< [size], with a NUL after it */
     size_t size;
     const ek__node *yaml;
     const ek__config_tree *doc;
@@ -63,18 +63,24 @@ typedef ek_status ek__lint_check(ek__lint_run *run, const ek__lint_entry *entry,
 
 struct ek__lint_entry {
     ek_lint_rule about;
+    bool together; /* findings of a file that differ in few words, such as the pattern, are one with many places */
     ek__lint_check *check[EK_N_LINT_KINDS]; /**< by kind; NULL where it does not apply */
 };
 
 #define EK__LINT_TABLES(X)                                                                                             \
     X(comments)                                                                                                        \
     X(job)                                                                                                             \
+    X(moe)                                                                                                             \
     X(remarks)                                                                                                         \
     X(yaml)                                                                                                            \
+    X(profile)                                                                                                         \
     X(launch)                                                                                                          \
+    X(host)                                                                                                            \
     X(switches)                                                                                                        \
     X(python)                                                                                                          \
-    X(hot)
+    X(hot)                                                                                                             \
+    X(dynamic)                                                                                                         \
+    X(fused)
 
 /** A finding at a place; `fix` may be NULL; the message is formatted. Suppressed ones are counted only. */
 ek_status ek__lint_report(ek__lint_run *run, const ek__lint_entry *entry, const ek__lint_file *file, int line,
@@ -84,8 +90,8 @@ ek_status ek__lint_report(ek__lint_run *run, const ek__lint_entry *entry, const 
 /** The id of `rules`, [n], that is nearest to a word, that word itself if it is one; NULL when none is near. */
 const char *ek__lint_nearest(const ek_lint_rule *const *rules, int n, const char *id);
 
-/** Fill the findings of the result: sorted, without repetitions, those that comments take away apart. EK_OK or
- *  EK_ERR_MEMORY. O(findings log findings + sizes of the files). */
+/** Fill the findings of the result: sorted, without repetitions, those of one cause as one, those that comments take
+ *  away apart. EK_OK or EK_ERR_MEMORY. O(findings log findings + sizes of the files). */
 ek_status ek__lint_finish(ek__lint_run *run, ek_lint *out);
 
 #define EK__LINT_DECLARE(name) extern const ek__lint_entry ek__lint_##name[]; /* ends with about.id NULL */

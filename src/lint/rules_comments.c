@@ -26,7 +26,7 @@ const ek__lint_entry ek__lint_comments[] = {
                   .title = "A comment switches off a rule that there is not",
                   .why =
                       "A comment `evenkeel: off ID` takes the findings of a rule away. With an id that no rule has it "
-                      "takes nothing away, and nobody notices.",
+                      "suppresses nothing, without a message.",
                   .cost = "Nothing in a run; the finding that was to go stays.",
                   .fix = "Write the id as `evenkeel lint --list` names it.",
                   .source = "docs/lint.md, comments",

@@ -1,6 +1,6 @@
 /* Rules on code that runs in every training step: copies, waits for the device and work of the host that a step pays
- * for each time. Only what the text decides is reported: the calls by name, what they are methods of where that is a
- * name, the loop or method they stand in. */
+ * for each time. Calls are matched by name, by the receiver where it is a
+ * name, and by the enclosing loop or method. */
 #include <stdio.h>
 #include <string.h>
 
@@ -39,7 +39,7 @@ static bool is_name(const char *name, const char *const *names)
 
 enum { N_ASKED = 64 };
 
-/* The last receivers that were asked is_contiguous(), and where. */
+/* The last receivers of is_contiguous(), and where. */
 typedef struct asked {
     int n;
     struct {
@@ -63,7 +63,7 @@ static void note_asked(asked *a, const ek__python *p, const ek__python_call *cal
     a->one[i].function = p->block[call->block].function;
 }
 
-/* Was it asked in the same function, before or in the same statement? */
+/* Was it checked in the same function, before or in the same statement? */
 static bool was_asked(const asked *a, const ek__python *p, const ek__python_call *call)
 {
     for (int i = 0; i < a->n && i < N_ASKED; i++)
@@ -80,7 +80,7 @@ static ek_status check_contiguous(ek__lint_run *run, const ek__lint_entry *entry
     ek_status status = EK_OK;
     if (!ek__python_is_mindspore(p))
         return EK_OK;
-    /* In `x.contiguous() if not x.is_contiguous() else x` the question stands behind: look a statement ahead. */
+    /* In `x.contiguous() if not x.is_contiguous() else x` the check comes after the call: look a statement ahead. */
     for (int i = 0, ahead = 0; status == EK_OK && i < p->n_calls; i++) {
         const ek__python_call *call = &p->call[i];
         for (; ahead < p->n_calls && p->call[ahead].statement <= call->statement; ahead++)
@@ -89,9 +89,10 @@ static ek_status check_contiguous(ek__lint_run *run, const ek__lint_entry *entry
         if (call->receiver < 0 || strcmp(call->name, "contiguous") != 0 || call->imported || was_asked(&a, p, call))
             continue;
         if (ek__python_hot(p, call->block) != EK__HOT_NOT || p->block[call->block].loop >= 0)
-            status = report_call(run, entry, file, call,
-                                 ".contiguous() in code that runs in every step, without asking is_contiguous(): most "
-                                 "operators take tensors that are not contiguous; leave it out, or ask first");
+            status =
+                report_call(run, entry, file, call,
+                            ".contiguous() in code that runs in every step, without a check of is_contiguous(): most "
+                            "operators take tensors that are not contiguous; leave it out, or check first");
     }
     return status;
 }
@@ -350,11 +351,10 @@ const ek__lint_entry ek__lint_hot[] = {
         .about = {.id = "contiguous-unasked",
                   .level = EK_LINT_WARNING,
                   .kinds = PYTHON,
-                  .title = "contiguous() in every step without asking first",
-                  .why =
-                      "contiguous() copies a tensor whose elements do not follow one another. Most aclnn operators "
-                      "take such tensors as they are, so that the copy brings nothing. Reported in construct, forward "
-                      "and loops of programs for MindSpore.",
+                  .title = "contiguous() in every step without a check",
+                  .why = "contiguous() copies a tensor whose elements do not follow one another. Most aclnn operators "
+                         "read such tensors without a copy, so the copy has no benefit. Reported in construct, forward "
+                         "and loops of programs for MindSpore.",
                   .cost = "A copy of the tensor on the device in every step: twice its bytes of memory traffic.",
                   .fix = "Leave it out, or write `if not x.is_contiguous(): x = x.contiguous()`.",
                   .source = GUIDE ", checklist of programming: redundant copies",
@@ -434,22 +434,24 @@ const ek__lint_entry ek__lint_hot[] = {
         .check = {[EK_LINT_PYTHON] = check_waits},
     },
     {
-        .about = {.id = "tensor-printed",
-                  .level = EK_LINT_WARNING,
-                  .kinds = PYTHON,
-                  .title = "A tensor is printed in every step",
-                  .why = "Printing a tensor copies it to the host and waits for it, like item(). A tensor is what a "
-                         "training step gives or backward() is called on.",
-                  .cost = "As device-waited-for.",
-                  .fix = "Print it every some hundred steps.",
-                  .source = TORCH_GUIDE ", unnecessary synchronisation",
-                  .bad = "for data, label in dataset:\n"
-                         "    loss = train_step(data, label)\n"
-                         "    print(f\"loss {loss}\")\n",
-                  .good = "for step, (data, label) in enumerate(dataset):\n"
-                          "    loss = train_step(data, label)\n"
-                          "    if step % 100 == 0:\n"
-                          "        print(f\"loss {loss}\")\n"},
+        .about =
+            {.id = "tensor-printed",
+             .level = EK_LINT_WARNING,
+             .kinds = PYTHON,
+             .title = "A tensor is printed in every step",
+             .why =
+                 "Printing a tensor copies it to the host and waits for it, like item(). Tensors are the results of a "
+                 "training step and the receivers of backward().",
+             .cost = "As device-waited-for.",
+             .fix = "Print it every some hundred steps.",
+             .source = TORCH_GUIDE ", unnecessary synchronisation",
+             .bad = "for data, label in dataset:\n"
+                    "    loss = train_step(data, label)\n"
+                    "    print(f\"loss {loss}\")\n",
+             .good = "for step, (data, label) in enumerate(dataset):\n"
+                     "    loss = train_step(data, label)\n"
+                     "    if step % 100 == 0:\n"
+                     "        print(f\"loss {loss}\")\n"},
         .check = {[EK_LINT_PYTHON] = check_print},
     },
     {

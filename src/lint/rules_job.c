@@ -7,8 +7,8 @@
 
 #include "base/c_locale.h"
 #include "base/error.h"
-#include "evenkeel/cost.h"
-#include "evenkeel/memory.h"
+#include "evenkeel/schedule.h"
+#include "lint/predict.h"
 #include "lint/shell.h"
 #include "lint/source_position.h"
 #include "schedule/frameworks.h"
@@ -23,61 +23,10 @@ enum {
 static const double most_bubble = 0.2, most_filled = 0.95;
 static const double large_model = 20e9; /* parameters */
 
-static double to_mb(double bytes)
-{
-    return bytes / 0x1p20;
-}
-
-/* A finding at a setting. */
-#define REPORT_AT(setting, fix, ...)                                                                                   \
-    ek__lint_report(run, entry, file, ek__source_position_of(file, (setting)).line,                                    \
-                    ek__source_position_of(file, (setting)).column,                                                    \
-                    ek__source_position_of(file, (setting)).end_column, (fix), __VA_ARGS__)
-
-/* The setting where the file has it, else what made the rule ask. */
-static const ek__job_key *either(const ek__lint_file *file, const ek__job_key *setting, const ek__job_key *otherwise)
-{
-    ek__source_position at = ek__source_position_of(file, setting);
-    return at.node || at.end_column > 0 ? setting : otherwise;
-}
-
-/* What a fix writes in place of a value; none where there is no value to replace. */
+/* The text of a fix; NULL where the file has no value to replace. */
 static const char *fix_of(const ek__lint_file *file, const ek__job_key *setting, const char *text)
 {
     return ek__source_position_of(file, setting).node ? text : NULL;
-}
-
-/* What the fullest stage holds. */
-typedef struct held {
-    bool known;
-    double peak_mb;
-    double activations_mb, optimizer_mb; /* the most of any stage */
-} held;
-
-static ek_status predict(const ek_job *job, ek_error *err, held *out)
-{
-    ek_memory memory;
-    ek_error reason;
-    const ek_memory_options options = {.without_allocation = true, .without_top = true};
-    ek_status status = ek_memory_predict(job, &options, &memory, &reason);
-    *out = (held){0};
-    if (status == EK_ERR_MEMORY)
-        return ek__no_memory(err);
-    if (status)
-        return EK_OK; /* the schedule admits no order: `memory` says so */
-    out->known = true;
-    for (int s = 0; s < memory.n_stages; s++) {
-        const ek_memory_stage *stage = &memory.stage[s];
-        /* Whole MB as `evenkeel memory` prints them, so that the same figure reads the same. */
-        const double peak = floor(to_mb((double)stage->used_peak)),
-                     kept = floor(to_mb((double)stage->part[EK_PART_ACTIVATIONS])),
-                     states = floor(to_mb((double)stage->part[EK_PART_OPTIMIZER]));
-        out->peak_mb = peak > out->peak_mb ? peak : out->peak_mb;
-        out->activations_mb = kept > out->activations_mb ? kept : out->activations_mb;
-        out->optimizer_mb = states > out->optimizer_mb ? states : out->optimizer_mb;
-    }
-    ek_memory_clear(&memory);
-    return EK_OK;
 }
 
 /* ---- degrees ---- */
@@ -90,12 +39,12 @@ static ek_status check_sequence_parallel(ek__lint_run *run, const ek__lint_entry
     static const ek__job_key setting = {{"use_seq_parallel", "sequence_parallel"}, "--sequence-parallel"};
     if (!file->job || file->job->parallel.tensor == 1 || file->job->parallel.sequence_parallel)
         return EK_OK;
-    held now, then;
+    ek__lint_held now, then;
     ek_job changed = *file->job;
     changed.parallel.sequence_parallel = true;
-    ek_status status = predict(file->job, run->err, &now);
+    ek_status status = ek__lint_predict(file->job, run->err, &now);
     if (status == EK_OK)
-        status = predict(&changed, run->err, &then);
+        status = ek__lint_predict(&changed, run->err, &then);
     if (status)
         return status;
     char figure[160] = "";
@@ -103,8 +52,8 @@ static ek_status check_sequence_parallel(ek__lint_run *run, const ek__lint_entry
         ek__snprintf(figure, sizeof figure,
                      "; with it the fullest stage would hold %.0f MB instead of %.0f MB (predicted)", then.peak_mb,
                      now.peak_mb);
-    return REPORT_AT(
-        either(file, &setting, &tensor_setting), fix_of(file, &setting, "True"),
+    return EK__LINT_AT(
+        ek__source_either(file, &setting, &tensor_setting), fix_of(file, &setting, "True"),
         "sequence parallelism is off with %d tensor-parallel ranks, so each keeps norms and their inputs whole%s",
         file->job->parallel.tensor, figure);
 }
@@ -118,54 +67,22 @@ static ek_status check_optimizer_parallel(ek__lint_run *run, const ek__lint_entr
     if (!job || job->states.shard_weight || job->states.shard_gradient || job->states.shard_optimizer)
         return EK_OK;
     int group = job->parallel.data * job->parallel.context;
-    held now = {0};
-    ek_status status = group > 1 ? predict(job, run->err, &now) : EK_OK;
+    ek__lint_held now = {0};
+    ek_status status = group > 1 ? ek__lint_predict(job, run->err, &now) : EK_OK;
     if (status || group == 1)
         return status;
     char figure[120] = "";
     if (now.known)
         ek__snprintf(figure, sizeof figure, "; they take up to %.0f MB on a device (predicted)", now.optimizer_mb);
-    return REPORT_AT(either(file, &setting, &data_setting), fix_of(file, &setting, "True"),
-                     "each of %d data-parallel ranks holds all optimizer states%s; share them with %s", group, figure,
-                     job->framework == EK_MEGATRON     ? "--use-distributed-optimizer"
-                     : job->framework == EK_MINDSPEED  ? "use_distributed_optimizer: True"
-                     : job->framework == EK_TORCHTITAN ? "data_parallel_shard_degree"
-                                                       : "enable_parallel_optimizer: True");
+    return EK__LINT_AT(ek__source_either(file, &setting, &data_setting), fix_of(file, &setting, "True"),
+                       "each of %d data-parallel ranks holds all optimizer states%s; share them with %s", group, figure,
+                       job->framework == EK_MEGATRON     ? "--use-distributed-optimizer"
+                       : job->framework == EK_MINDSPEED  ? "use_distributed_optimizer: True"
+                       : job->framework == EK_TORCHTITAN ? "data_parallel_shard_degree"
+                                                         : "enable_parallel_optimizer: True");
 }
 
-/* Step of a job on the run's device, seconds; NAN where none is known, or it cannot be predicted. @param bubble  its
- * share of the slowest stage, may be NULL */
-static ek_status predict_step(const ek__lint_run *run, const ek_job *job, double *seconds, double *bubble)
-{
-    ek_step step;
-    ek_error reason;
-    *seconds = NAN;
-    if (!run->options->device)
-        return EK_OK;
-    ek_status status = ek_cost_step(job, run->options->device, NULL, &step, &reason);
-    if (status == EK_ERR_MEMORY)
-        return ek__no_memory(run->err);
-    if (status)
-        return EK_OK;
-    *seconds = step.seconds;
-    if (bubble)
-        *bubble = step.stage[step.slowest].seconds[EK_STEP_BUBBLE] / step.seconds;
-    ek_step_clear(&step);
-    return EK_OK;
-}
-
-/* Of a changed job over that of the job, minus 1; NAN. */
-static ek_status predict_change(const ek__lint_run *run, const ek_job *job, const ek_job *changed, double *change)
-{
-    double now, then = NAN;
-    ek_status status = predict_step(run, job, &now, NULL);
-    if (!status)
-        status = predict_step(run, changed, &then, NULL);
-    *change = then / now - 1;
-    return status;
-}
-
-/* Devices of a machine: as the launcher in the script says, else as the guides have them. */
+/* Devices of a machine: those of the script's launcher, else the guides' 8. */
 static int node_devices(const ek__lint_file *file)
 {
     static const char *const names[] = {"--nproc_per_node", "--nproc-per-node"};
@@ -184,7 +101,7 @@ static ek_status check_tensor_node(ek__lint_run *run, const ek__lint_entry *entr
     int node = node_devices(file);
     if (!job || (job->parallel.tensor <= node && node % job->parallel.tensor == 0))
         return EK_OK;
-    return REPORT_AT(
+    return EK__LINT_AT(
         &tensor_setting, NULL,
         "%d tensor-parallel ranks do not stay within a machine of %d devices, so the communication of every "
         "layer crosses machines; use a divisor of %d, and pipeline stages for the rest",
@@ -205,9 +122,9 @@ static ek_status check_tensor_small(ek__lint_run *run, const ek__lint_entry *ent
     if (!job || job->parallel.tensor == 1 || job->model.n_experts > 0 || job->model.kv_lora_rank > 0)
         return EK_OK;
     double n = count_parameters(&job->model);
-    if (n >= 0.975 * large_model) /* what rounds to it is called it */
+    if (n >= 0.975 * large_model) /* 19.5 billion count as 20 */
         return EK_OK;
-    return REPORT_AT(
+    return EK__LINT_AT(
         &tensor_setting, NULL,
         "the model has %.1f billion parameters (counted from its shapes), and %d tensor-parallel ranks are "
         "advised from %.0f billion on; data parallelism with a shared optimizer, or pipeline stages, "
@@ -221,19 +138,89 @@ static ek_status check_context(ek__lint_run *run, const ek__lint_entry *entry, c
     const ek_job *job = file->job;
     if (!job || job->parallel.seq_length < LONG_SEQUENCE || job->parallel.context > 1 || job->parallel.n_pieces > 1)
         return EK_OK;
-    held now;
-    ek_status status = predict(job, run->err, &now);
+    ek__lint_held now;
+    ek_status status = ek__lint_predict(job, run->err, &now);
     if (status)
         return status;
     char figure[120] = "";
     if (now.known)
         ek__snprintf(figure, sizeof figure, ", which keep up to %.0f MB of activations on a device (predicted)",
                      now.activations_mb);
-    return REPORT_AT(
+    return EK__LINT_AT(
         &setting, NULL,
         "sequences of %d tokens are on one rank each%s; context_parallel cuts them, and is advised from %d "
         "tokens on",
         job->parallel.seq_length, figure, LONG_SEQUENCE);
+}
+
+/* The same devices and sequences with as many more data-parallel ranks; false: they cannot share the batch. */
+static bool without_context(const ek_job *job, ek_job *out)
+{
+    int c = job->parallel.context;
+    *out = *job;
+    int *count = job->parallel.pipeline > 1 ? &out->parallel.n_micro_batches : &out->parallel.n_accumulation;
+    if (*count % c != 0)
+        return false;
+    *count /= c;
+    out->parallel.context = 1;
+    out->parallel.data *= c;
+    return job->parallel.pipeline == 1 || *count >= job->parallel.pipeline;
+}
+
+static ek_status check_context_short(ek__lint_run *run, const ek__lint_entry *entry, const ek__lint_file *file)
+{
+    static const ek__job_key setting = {{"context_parallel", "context_parallel_size"}, "--context-parallel-size"};
+    const ek_job *job = file->job;
+    if (!job || job->parallel.context == 1 || job->parallel.seq_length >= LONG_SEQUENCE)
+        return EK_OK;
+    ek_job changed;
+    ek__lint_held then = {0};
+    double change = NAN;
+    ek_status status = EK_OK;
+    if (without_context(job, &changed)) {
+        status = ek__lint_predict(&changed, run->err, &then);
+        if (!status)
+            status = ek__lint_predict_change(run, job, &changed, &change);
+    }
+    if (status)
+        return status;
+    char figure[160] = "", time[120] = "";
+    if (then.known)
+        ek__snprintf(figure, sizeof figure,
+                     "; as data-parallel ranks the fullest stage would hold %.0f MB of %.0f MB (predicted)",
+                     then.peak_mb, job->limit_mb);
+    if (then.known && job->limit_mb <= 0)
+        ek__snprintf(figure, sizeof figure, "; as data-parallel ranks the fullest stage would hold %.0f MB (predicted)",
+                     then.peak_mb);
+    if (!isnan(change) && change < 0)
+        ek__snprintf(time, sizeof time, ", and on %s the step is predicted %.1f %% shorter", run->options->device->name,
+                     -100 * change);
+    return EK__LINT_AT(&setting, NULL,
+                       "sequences of %d tokens are cut over %d ranks, which exchange keys and values in every layer; "
+                       "this is advised from %d tokens on%s%s",
+                       job->parallel.seq_length, job->parallel.context, LONG_SEQUENCE, figure, time);
+}
+
+static ek_status check_copies(ek__lint_run *run, const ek__lint_entry *entry, const ek__lint_file *file)
+{
+    static const ek__job_key setting = {{"fine_grain_interleave", "micro_batch_interleave_num"}, NULL};
+    const ek_job *job = file->job;
+    bool applies = job && job->framework == EK_MINDFORMERS && job->model.n_experts == 0 && job->parallel.tensor > 1 &&
+                   job->parallel.sequence_parallel;
+    if (file->yaml && ek__lint_find(file->yaml, "parallel_speed_up_json_path"))
+        return EK_OK; /* overlaps within operators are switched on there */
+    if (!applies || job->parallel.fine_grain > 1 || job->parallel.n_batch_interleave > 1 ||
+        count_parameters(&job->model) < 0.975 * large_model)
+        return EK_OK;
+    const ek_job_parallel *p = &job->parallel;
+    double bytes = (double)p->batch * p->seq_length / p->context * job->model.hidden * (p->tensor - 1) / p->tensor *
+                   ek_dtype_bytes(job->types.compute);
+    return EK__LINT_AT(
+        ek__source_either(file, &setting, &tensor_setting), NULL,
+        "%d tensor-parallel ranks exchange %.0f MB four times in the forward pass of a layer, and nothing "
+        "hides it; with fine_grain_interleave: 2 in model_config the two halves of a batch take turns, "
+        "and one computes while the other is exchanged",
+        p->tensor, bytes / 0x1p20);
 }
 
 /* ---- pipeline ---- */
@@ -275,16 +262,16 @@ static ek_status check_bubble(ek__lint_run *run, const ek__lint_entry *entry, co
     if (m % p == 0)
         ek__snprintf(chunks, sizeof chunks, ", or %.0f chunks", ceil(wanted / m));
     double seconds, share = NAN;
-    ek_status status = predict_step(run, job, &seconds, &share);
+    ek_status status = ek__lint_predict_step(run, job, &seconds, &share);
     if (status)
         return status;
     if (!isnan(seconds))
         ek__snprintf(figure, sizeof figure, "; on %s the step is predicted as %.2f s, of which bubbles take %.0f %%",
                      run->options->device->name, seconds, 100 * share);
-    return REPORT_AT(&setting, NULL,
-                     "%d stages idle for %.0f %% of a step with %d micro-batches and %d chunk%s, by (p-1)/(v m+p-1); "
-                     "from %.0f micro-batches on%s, it is at most %.0f %%%s",
-                     p, 100 * bubble, m, v, v == 1 ? "" : "s", ceil(wanted / v), chunks, 100 * most_bubble, figure);
+    return EK__LINT_AT(&setting, NULL,
+                       "%d stages idle for %.0f %% of a step with %d micro-batches and %d chunk%s, by (p-1)/(v m+p-1); "
+                       "from %.0f micro-batches on%s, it is at most %.0f %%%s",
+                       p, 100 * bubble, m, v, v == 1 ? "" : "s", ceil(wanted / v), chunks, 100 * most_bubble, figure);
 }
 
 static ek_status check_one_chunk(ek__lint_run *run, const ek__lint_entry *entry, const ek__lint_file *file)
@@ -312,16 +299,16 @@ static ek_status check_vpp_rounds(ek__lint_run *run, const ek__lint_entry *entry
         job->parallel.n_micro_batches % job->parallel.pipeline == 0)
         return EK_OK;
     int p = job->parallel.pipeline, m = job->parallel.n_micro_batches;
-    return REPORT_AT(
+    return EK__LINT_AT(
         &setting, NULL,
         "%d micro-batches are no multiple of %d stages, so interleaved chunks wait in the last round; use %d "
         "or %d",
         m, p, m / p * p, (m / p + 1) * p);
 }
 
-/* ---- what memory has room for ---- */
+/* ---- free memory ---- */
 
-static bool has_room(const ek_job *job, const held *then)
+static bool has_room(const ek_job *job, const ek__lint_held *then)
 {
     return then->known && then->peak_mb <= most_filled * job->limit_mb;
 }
@@ -342,11 +329,11 @@ static ek_status check_micro_batch(ek__lint_run *run, const ek__lint_entry *entr
     double after = bubble_of(&changed, changed.parallel.n_micro_batches);
     if (job->parallel.pipeline > 1 && after > most_bubble)
         return EK_OK;
-    held then;
+    ek__lint_held then;
     double change = NAN;
-    ek_status status = predict(&changed, run->err, &then);
+    ek_status status = ek__lint_predict(&changed, run->err, &then);
     if (!status && has_room(job, &then))
-        status = predict_change(run, job, &changed, &change);
+        status = ek__lint_predict_change(run, job, &changed, &change);
     if (status || !has_room(job, &then) || change >= 0)
         return status;
     char pays[200];
@@ -379,12 +366,12 @@ static ek_status check_spare(ek__lint_run *run, const ek__lint_entry *entry, con
     changed.plan.full = ek__pool_alloc(run->pool, (size_t)n, sizeof *changed.plan.full);
     if (!changed.plan.full)
         return ek__no_memory(run->err);
-    held then;
+    ek__lint_held then;
     double change = NAN;
     char figure[160] = "";
-    ek_status status = predict(&changed, run->err, &then);
+    ek_status status = ek__lint_predict(&changed, run->err, &then);
     if (!status && has_room(job, &then))
-        status = predict_change(run, job, &changed, &change);
+        status = ek__lint_predict_change(run, job, &changed, &change);
     if (status || !has_room(job, &then))
         return status;
     if (!isnan(change))
@@ -407,11 +394,11 @@ static ek_status check_attention(ek__lint_run *run, const ek__lint_entry *entry,
         return EK_OK;
     const ek_job_parallel *p = &job->parallel;
     double scores = (double)p->batch * job->model.n_heads / p->tensor * p->seq_length / p->context * p->seq_length;
-    return REPORT_AT(
+    return EK__LINT_AT(
         &setting, fix_of(file, &setting, "True"),
         "attention is not fused: the scores of a layer and a micro-batch are %.0f MB on a device, B N/t S^2/cp "
         "elements of %d bytes; switch flash attention on",
-        to_mb(scores * ek_dtype_bytes(job->types.compute)), ek_dtype_bytes(job->types.compute));
+        scores * ek_dtype_bytes(job->types.compute) / 0x1p20, ek_dtype_bytes(job->types.compute));
 }
 
 #define MODEL                                                                                                          \
@@ -434,7 +421,7 @@ const ek__lint_entry ek__lint_job[] = {
                   .title = "Tensor parallelism without sequence parallelism",
                   .why = "Norms, residual sums and the inputs they keep are cut over the tensor-parallel ranks, with the same amount "
                          "of communication. Without it each rank computes and keeps all of them.",
-                  .cost = "Memory of kept norm inputs, t times what it needs to be, and the time of t times the norms.",
+                  .cost = "The memory of saved norm inputs and the time of the norms, both times t.",
                   .fix = "use_seq_parallel: True (MindFormers), sequence_parallel: True (MindSpeed-Core-MS), --sequence-parallel (Megatron).",
                   .source = "MindFormers performance guide, memory bottleneck, short sequence parallel: turn it on in all MP scenarios",
                   .bad = LARGE "parallel_config: {model_parallel: 8, use_seq_parallel: False}\n",
@@ -444,8 +431,8 @@ const ek__lint_entry ek__lint_job[] = {
     {
         .about = {.id = "optimizer-parallel", .level = EK_LINT_WARNING, .kinds = JOBS,
                   .title = "Data-parallel ranks do not share the optimizer",
-                  .why = "With several data-parallel ranks each can hold a part of the optimizer's states (and weights) and gather what "
-                         "it needs. It is advised in most cases.",
+                  .why = "With several data-parallel ranks each can store a part of the optimizer's states (and weights) and gather the "
+                         "rest when needed. The guide advises it in most cases.",
                   .cost = "Memory: states of 8 to 12 bytes a parameter on every rank instead of a part of them.",
                   .fix = "enable_parallel_optimizer: True in parallel (MindFormers), use_distributed_optimizer: True (MindSpeed-Core-MS), "
                          "--use-distributed-optimizer (Megatron).",
@@ -462,7 +449,7 @@ const ek__lint_entry ek__lint_job[] = {
                   .title = "Tensor parallelism leaves the machine",
                   .why = "Every layer communicates among its tensor-parallel ranks twice in each direction. Within a machine of 8 devices "
                          "that is fast; a group of more than 8, or of a number that does not divide 8, spans machines. Where the launcher's "
-                         "--nproc_per_node says how many devices a machine has, that number counts instead of 8.",
+                         "--nproc_per_node gives the devices of a machine, that number is used instead of 8.",
                   .cost = "Communication of every layer at the speed of the network between machines.",
                   .fix = "At most 8 tensor-parallel ranks, 2, 4 or 8; pipeline stages for the rest.",
                   .source = "MindFormers performance guide, memory bottleneck, model parallel: limited to 8 to avoid crossing machines",
@@ -476,7 +463,7 @@ const ek__lint_entry ek__lint_job[] = {
                   .why = "Tensor parallelism saves the most memory and communicates the most; below 20 billion parameters data "
                          "parallelism with a shared optimizer, or a few pipeline stages, is likely faster.",
                   .cost = "Communication in every layer; the guide's 13B model was slower with tensor parallelism than with data "
-                          "parallelism alone.",
+                          "parallelism only.",
                   .fix = "Try model_parallel: 1, or --tensor-model-parallel-size 1, with optimizer parallelism or pipeline stages.",
                   .source = "MindFormers performance guide, memory bottleneck (more than 20B) and Llama2-13B case",
                   .bad = MODEL "parallel_config: {model_parallel: 2, use_seq_parallel: True}\n",
@@ -586,6 +573,40 @@ const ek__lint_entry ek__lint_job[] = {
                          "parallel_config: {data_parallel: 1}\n",
                   .good = MODEL "parallel_config: {data_parallel: 1}\n"},
         CHECKS(check_attention),
+    },
+    {
+        .about = {.id = "context-parallel-short", .level = EK_LINT_NOTE, .kinds = JOBS,
+                  .title = "Context parallelism on short sequences",
+                  .why = "Context-parallel ranks exchange keys and values, or heads, in every layer, to cut the activations of long "
+                         "sequences. Below 32K tokens the activations are small enough for other means: sequence parallelism, "
+                         "selective recomputation, fused attention. Data-parallel ranks only exchange gradients.",
+                  .cost = "Communication in every layer. The finding states the memory without it where the batch can be shared "
+                          "out, and with --device the change of the step.",
+                  .fix = "context_parallel: 1 and as many more data-parallel ranks, where memory allows it.",
+                  .source = "MindFormers performance guide, memory bottleneck, long sequence parallel: from 32k on",
+                  .bad = MODEL "context: {max_device_memory: \"58GB\"}\nparallel: {enable_parallel_optimizer: True}\n"
+                               "parallel_config: {data_parallel: 4, context_parallel: 2}\nrunner_wrapper: {type: "
+                               "GradAccumulationCell}\nrunner_config: {gradient_accumulation_steps: 8}\n",
+                  .good = LONG("65536") "parallel: {enable_parallel_optimizer: True}\n"
+                                        "parallel_config: {data_parallel: 4, context_parallel: 2}\n"},
+        CHECKS(check_context_short),
+    },
+    {
+        .about = {.id = "multi-copy", .level = EK_LINT_NOTE, .kinds = 1U << EK_LINT_YAML,
+                  .title = "A large model with tensor parallelism has no second copy to hide communication",
+                  .why = "With two copies, or fine-grained ones within a layer, one part of the batch computes while the other "
+                         "communicates. The guide advises it together with model parallelism for large models; here from 20 "
+                         "billion parameters on. Silent with a parallel_speed_up_json_path, whose file may switch other overlaps on.",
+                  .cost = "The communication of tensor parallelism in every layer is waited for; the finding states its volume.",
+                  .fix = "fine_grain_interleave: 2 in model_config, or micro_batch_interleave_num: 2.",
+                  .source = "MindFormers performance guide, parallel strategies, large models: sequence and multi-copy "
+                            "parallelism are advised too; unmasked communication",
+                  .bad = LARGE "parallel_config: {model_parallel: 8, use_seq_parallel: True}\n",
+                  .good = "model: {model_config: {type: LlamaConfig, seq_length: 4096, hidden_size: 8192, num_layers: 80,\n"
+                          "                       num_heads: 64, n_kv_heads: 8, vocab_size: 32000, use_flash_attention: True,\n"
+                          "                       fine_grain_interleave: 2}}\n"
+                          "parallel_config: {model_parallel: 8, use_seq_parallel: True}\n"},
+        .check = {[EK_LINT_YAML] = check_copies},
     },
     {.about = {.id = NULL}},
 };

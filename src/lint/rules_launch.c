@@ -1,6 +1,6 @@
 /* Rules on environment variables, in launch scripts and in programs that set os.environ: values that are for looking
- * for faults and stay on, and the allocator's list of settings, of which every assignment is the whole. Only what
- * programs get to see counts, and only values that are known without running anything. */
+ * for faults and stay on, and the allocator's list of settings, which every assignment replaces. Only exported
+ * variables count, and only values that are known without running anything. */
 #include <stdlib.h>
 #include <string.h>
 
@@ -40,7 +40,7 @@ static const bad_value bad_values[] = {
     {"save-graphs", "MS_DEV_SAVE_GRAPHS", {"1", "2", "3"}, "0", "graphs are written to files at every compilation"},
     {"debug-log", "GLOG_v", {"0", "1"}, "2", "MindSpore logs every step of its work"},
     {"debug-log", "ASCEND_GLOBAL_LOG_LEVEL", {"0", "1"}, "3", "CANN logs every step of its work"},
-    {"debug-log", "NCCL_DEBUG", {"INFO", "TRACE"}, "WARN", "NCCL logs what it does"},
+    {"debug-log", "NCCL_DEBUG", {"INFO", "TRACE"}, "WARN", "NCCL logs its calls"},
     {"debug-log", "TORCH_DISTRIBUTED_DEBUG", {"DETAIL"}, "OFF", "every collective is checked against the other ranks"},
 };
 
@@ -101,7 +101,7 @@ typedef struct item {
     size_t size, sign;
 } item;
 
-/* The item at *at, which moves behind it; false: there is none. */
+/* The item at *at, which moves to its end; false: there is none. */
 static bool next_item(const char **at, item *out)
 {
     const char *text = *at;
@@ -383,7 +383,7 @@ static ek_status check_connections(ek__lint_run *run, const ek__lint_entry *entr
                     strlen("--tensor-model-parallel-size")) == 0)
             return ek__lint_report(run, entry, file, file->shell->word[i].line, file->shell->word[i].column, 0, NULL,
                                    "tensor parallelism of %s without CUDA_DEVICE_MAX_CONNECTIONS=1: collectives and "
-                                   "the multiplications they should hide behind may start in the wrong order; export "
+                                   "the multiplications that should hide them may start in the wrong order; export "
                                    "it",
                                    degree);
     if (!last)
@@ -412,9 +412,8 @@ const ek__lint_entry ek__lint_launch[] = {
                   .title = "A log level for looking for faults is on",
                   .why = "At these levels libraries write lines for every operator or collective, from every rank. "
                          "TORCH_DISTRIBUTED_DEBUG=DETAIL also compares every collective with the other ranks.",
-                  .cost =
-                      "Host time in every step and large logs; PyTorch's documentation says that DETAIL may slow the "
-                      "program down, without a figure.",
+                  .cost = "Host time in every step and large logs; by PyTorch's documentation DETAIL may slow the "
+                          "program down, without a figure.",
                   .fix = "Set the level that the message names.",
                   .source = "PyTorch's documentation of torch.distributed (debugging); NCCL's list of environment "
                             "variables; for MindSpore's and CANN's levels general knowledge",
@@ -428,7 +427,7 @@ const ek__lint_entry ek__lint_launch[] = {
                   .kinds = BOTH,
                   .title = "A later assignment takes settings of the allocator away",
                   .why = "MS_ALLOC_CONF and PyTorch's counterparts hold a list of KEY:VALUE. Every assignment replaces "
-                         "the whole list, so that what was set before is silently gone.",
+                         "the whole list, so earlier settings are lost without a message.",
                   .cost =
                       "That of the setting that is lost: without virtual memory the peak grows by the holes between "
                       "blocks.",
@@ -443,8 +442,8 @@ const ek__lint_entry ek__lint_launch[] = {
                   .level = EK_LINT_WARNING,
                   .kinds = BOTH,
                   .title = "MS_ALLOC_CONF has an item that is not KEY:VALUE with a known key",
-                  .why = "Items that the allocator does not know are passed over, and the default stays.",
-                  .cost = "That of the setting that is meant.",
+                  .why = "The allocator skips items that it does not know and uses the default.",
+                  .cost = "That of the intended setting.",
                   .fix = "Write KEY:VALUE, items with commas between them.",
                   .source = GUIDE ", checklist of memory (the form); MindSpore's list of environment variables and its "
                                   "runtime's source (the keys)",
@@ -470,7 +469,7 @@ const ek__lint_entry ek__lint_launch[] = {
         .about = {.id = "virtual-memory-unset",
                   .level = EK_LINT_NOTE,
                   .kinds = BOTH,
-                  .title = "MS_ALLOC_CONF says nothing of virtual memory",
+                  .title = "MS_ALLOC_CONF does not set virtual memory",
                   .why = "The guide recommends virtual memory. A list without enable_vmm leaves it to the release, and "
                          "releases differ.",
                   .cost = "Memory, as much as the pool is fragmented; no figure in the source.",
@@ -501,8 +500,8 @@ const ek__lint_entry ek__lint_launch[] = {
                   .title = "A launcher starts a dry run",
                   .why =
                       "MS_SIMULATION_LEVEL makes MindSpore compile without computing, and MS_KERNEL_LAUNCH_SKIP skips "
-                      "kernels. The guide's dry run starts single ranks with python; a launcher of many ranks behind "
-                      "the variables is a training that trains nothing, unless a dry run is what is meant.",
+                      "kernels. The guide's dry run starts single ranks with python; a launcher of many ranks after "
+                      "the variables starts a training that computes nothing, unless a dry run is intended.",
                   .cost = "The whole run.",
                   .fix = "Unset the variable before the launcher.",
                   .source = "MindSpore Transformers' performance tuning guide, memory analysis by dry run",
@@ -515,9 +514,8 @@ const ek__lint_entry ek__lint_launch[] = {
                   .level = EK_LINT_WARNING,
                   .kinds = 1U << EK_LINT_SHELL,
                   .title = "A variable for the training is not exported",
-                  .why =
-                      "A shell hands only exported variables to what it starts. The setting stands in the script and "
-                      "the training never sees it.",
+                  .why = "A shell passes only exported variables to programs. The script sets the variable and "
+                         "the training does not see it.",
                   .cost = "That of the setting that is lost.",
                   .fix = "Write export before the assignment.",
                   .source = "POSIX, Shell Command Language, export",

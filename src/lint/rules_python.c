@@ -1,4 +1,4 @@
-/* Rules on what a program switches on: modes for looking for faults that stay on, the profiler's window, loading of
+/* Rules on switches of a program: debugging modes that are left on, the profiler's window, loading of
  * data. A setting counts where its value is written out; the functions are known by the names that imports give them,
  * so that another function of the same name is none. */
 #include <math.h>
@@ -132,7 +132,7 @@ ek_status ek__lint_program_switches(ek__lint_run *run, const ek__lint_entry *ent
 
 /* ---- sharing of the optimizer's states ---- */
 
-/* Ranks that a launch script of the run starts in all; 0: none says. */
+/* Ranks that a launch script of the run starts in all; 0: not known. */
 static int64_t world_of(const ek__lint_run *run)
 {
     for (int i = 0; i < run->n_files; i++) {
@@ -152,7 +152,7 @@ static int64_t left_over(const ek__python *p, const ek__python_call *call, int64
     for (int i = 0; i < call->n_arguments; i++) {
         const ek__python_argument *a = &p->argument[call->first_argument + i];
         if ((!a->keyword && i > 1) || ek__python_is(p, a->begin, "*") || ek__python_is(p, a->begin, "**"))
-            return 0; /* what it names nobody can tell here */
+            return 0; /* its keywords are not known */
     }
     for (int i = 0; i < 3; i++) {
         int64_t degree = 1;
@@ -163,7 +163,7 @@ static int64_t left_over(const ek__python *p, const ek__python_call *call, int64
     return world;
 }
 
-/* Data-parallel ranks of a job of the run; 0: none says, for a file that leaves them open is read as of one rank. */
+/* Data-parallel ranks of a job of the run; 0: not known; a file without them is read as of one rank. */
 static int64_t data_ranks(const ek__lint_run *run)
 {
     for (int i = 0; i < run->n_files; i++)
@@ -342,7 +342,7 @@ static ek_status check_loader(ek__lint_run *run, const ek__lint_entry *entry, co
         int64_t workers;
         if (!is_of(call, "torch", "DataLoader") || !whole_of(p, call, "num_workers", 5, 0, &workers) || workers != 0)
             continue;
-        bool spread = false; /* what ** brings is not known */
+        bool spread = false; /* the keywords of ** are not known */
         for (int a = 0; a < call->n_arguments; a++)
             spread = spread || ek__python_is(p, p->argument[call->first_argument + a].begin, "**") ||
                      ek__python_is(p, p->argument[call->first_argument + a].begin, "*");
@@ -389,7 +389,7 @@ const ek__lint_entry ek__lint_python[] = {
                   .level = EK_LINT_NOTE,
                   .kinds = PYTHON,
                   .title = "The training's own process loads the data",
-                  .why = "A DataLoader with num_workers=0, which is its default, loads a batch when it is asked for, "
+                  .why = "A DataLoader with num_workers=0, which is its default, loads a batch when the loop needs it, "
                          "between two steps.",
                   .cost = "The time to load and prepare a batch, in every step.",
                   .fix = "DataLoader(..., num_workers=4, pin_memory=True)",

@@ -1,6 +1,6 @@
 /* Rules whose findings the readers of jobs and the look at a job's graphs (ek_memory_lint) make as they go: each
- * warning there carries the id of its rule, and here is what the rule says about itself. So a warning is made in one
- * place, whichever command shows it. Warnings without an id are what the reader took for granted. */
+ * warning there carries the id of its rule; the rules' texts are here. So a warning is made in one
+ * place, whichever command shows it. Warnings without an id are the reader's assumptions. */
 #include <string.h>
 
 #include "lint/checks.h"
@@ -56,7 +56,7 @@ static bool is_elsewhere(const ek__lint_file *file)
 static ek_status report_reason(ek__lint_run *run, const ek__lint_entry *entry, const ek__lint_file *file)
 {
     return ek__lint_report(run, entry, file, file->reason.line, file->reason.column, 0, NULL,
-                           "%s; rules about degrees, recomputation and memory were not asked", file->reason.message);
+                           "%s; rules about degrees, recomputation and memory were not checked", file->reason.message);
 }
 
 static ek_status check_assumptions(ek__lint_run *run, const ek__lint_entry *entry, const ek__lint_file *file)
@@ -93,12 +93,13 @@ static ek_status check_refused(ek__lint_run *run, const ek__lint_entry *entry, c
 /* clang-format off */
 const ek__lint_entry ek__lint_remarks[] = {
     {
+        .together = true,
         .about = {.id = "recompute-no-operator", .level = EK_LINT_WARNING, .kinds = JOBS,
                   .title = "A recompute pattern names no operator",
                   .why = "Patterns of select_recompute and select_comm_recompute are matched against the paths of cells and "
-                         "operators. One that matches nothing is dropped without a word, so the memory that it was meant to "
-                         "save is not saved. The paths are those of the model's layers as they are modelled here.",
-                  .cost = "The whole saving of the pattern; the finding says what is nearest.",
+                         "operators. One that matches nothing is dropped without a message, so it saves no "
+                         "memory. The paths are those of the model's layers as they are modelled here.",
+                  .cost = "The whole saving of the pattern; the finding names the nearest operator.",
                   .fix = "Write the path of the operator with \\. between its names.",
                   .source = "MindFormers performance guide, typical case 'Silu-Mul recomputation not in effect'; its own listings "
                             "hold feed_forward\\.W3\\.reshape, which names nothing",
@@ -108,11 +109,12 @@ const ek__lint_entry ek__lint_remarks[] = {
         CHECKS(check_remarks),
     },
     {
+        .together = true,
         .about = {.id = "recompute-no-communication", .level = EK_LINT_WARNING, .kinds = JOBS,
                   .title = "A communication pattern has no communication to repeat",
-                  .why = "select_comm_recompute repeats the communication behind the operators that it names. Where none follows, "
+                  .why = "select_comm_recompute repeats the communication after the operators that it names. Where none follows, "
                          "as without tensor or sequence parallelism, it does nothing.",
-                  .cost = "The saving that was meant; no time.",
+                  .cost = "The intended saving; no time.",
                   .fix = "Name the operator in front of the communication, such as .*\\.norm, or drop the setting.",
                   .source = "MindFormers performance guide, Llama multi-card case: select_comm_recompute of .*\\.norm",
                   .bad = MODEL "parallel_config: {data_parallel: 2, model_parallel: 1}\n"
@@ -121,10 +123,11 @@ const ek__lint_entry ek__lint_remarks[] = {
         CHECKS(check_remarks),
     },
     {
+        .together = true,
         .about = {.id = "recompute-no-saving", .level = EK_LINT_WARNING, .kinds = JOBS,
                   .title = "A recompute pattern saves no memory",
                   .why = "Recomputing an operator saves memory only where nothing else keeps the same bytes: SiLU and Mul need the "
-                         "reshapes behind them as long as fine-grained interleaving is off, and a cast to lower precision keeps its "
+                         "reshapes after them as long as fine-grained interleaving is off, and a cast to lower precision keeps its "
                          "larger input instead.",
                   .cost = "The time of the recomputation, for nothing or for more memory.",
                   .fix = "Add feed_forward\\.w1\\.reshape and feed_forward\\.w2\\.reshape, or leave the pattern out.",
@@ -137,10 +140,11 @@ const ek__lint_entry ek__lint_remarks[] = {
         CHECKS(check_remarks),
     },
     {
+        .together = true,
         .about = {.id = "recompute-hidden", .level = EK_LINT_WARNING, .kinds = JOBS,
                   .title = "Selective recomputation on layers that are recomputed whole",
-                  .why = "A layer that `recompute` takes is recomputed whole, and what the selective lists say of it does not count.",
-                  .cost = "Nothing in the run; the plan is not the one that was meant.",
+                  .why = "A layer that `recompute` takes is recomputed whole, and the selective lists have no effect on it.",
+                  .cost = "None in the run; the plan is not the intended one.",
                   .fix = "Name more layers in the selective list than in `recompute`, or drop it.",
                   .source = "MindSpore dynamic graph guide, memory settings: the sums of layers by kind of recomputation",
                   .bad = MODEL DEGREES "recompute_config: {recompute: True, select_recompute: ['feed_forward\\.w2\\.reshape']}\n",
@@ -148,10 +152,11 @@ const ek__lint_entry ek__lint_remarks[] = {
         CHECKS(check_remarks),
     },
     {
+        .together = true,
         .about = {.id = "recompute-count", .level = EK_LINT_WARNING, .kinds = JOBS,
                   .title = "More layers recomputed than there are",
-                  .why = "A list counts the layers of each stage or chunk. The framework cuts numbers above the layers there "
-                         "without a word, which hides a list that was made for other stages.",
+                  .why = "A list counts the layers of each stage or chunk. The framework cuts larger numbers "
+                         "without a message, which hides a list that was made for other stages.",
                   .cost = "Nothing in the run; the list may belong to another layout.",
                   .fix = "Write the number of layers there, or the list for this layout.",
                   .source = "MindSpore dynamic graph guide, memory settings: the sum of recomputed layers is below the layers there",
@@ -184,7 +189,7 @@ const ek__lint_entry ek__lint_remarks[] = {
                   .title = "Fine-grained interleaving without sequence parallelism",
                   .why = "fine_grain_interleave hides the communication of tensor parallelism behind computation; it is meant to go "
                          "with sequence parallelism.",
-                  .cost = "The communication stays partly in the open, and norms and their inputs are kept whole on every rank.",
+                  .cost = "Part of the communication is not hidden, and every rank saves norms and their inputs whole.",
                   .fix = "Set use_seq_parallel: True.",
                   .source = "MindFormers performance guide, Llama multi-card case, method 3",
                   .bad = "model: {model_config: {type: LlamaConfig, seq_length: 4096, hidden_size: 4096, num_layers: 32,\n"
@@ -200,7 +205,7 @@ const ek__lint_entry ek__lint_remarks[] = {
                   .title = "The vocabulary does not divide by the ranks that were to share it",
                   .why = "With vocab_emb_dp: False the embedding table is cut over model_parallel x context_parallel ranks and the "
                          "head over model_parallel. Where the vocabulary does not divide, the framework keeps them whole without "
-                         "a word.",
+                         "a message.",
                   .cost = "Table, head and logits whole on every rank: t times the memory and the time of the head.",
                   .fix = "Pad the vocabulary to a multiple of the ranks.",
                   .source = "MindFormers r1.5.0, how the embedding and the head are cut; docs/models.md",
@@ -233,8 +238,8 @@ const ek__lint_entry ek__lint_remarks[] = {
                   .why = "Some settings count only with others: accumulation steps not with pipeline stages, micro-batches not without "
                          "them, fine-grained interleaving only with tensor parallelism; some switches of recompute_config are not passed "
                          "on to the layers.",
-                  .cost = "Nothing in the run; what was meant does not happen.",
-                  .fix = "Drop the setting, or set what it needs; the finding says which.",
+                  .cost = "None in the run; the intended effect is missing.",
+                  .fix = "Drop the setting, or set the one that it needs; the finding names it.",
                   .source = "MindFormers r1.5.0 and Megatron-LM as their files are read here; docs/models.md",
                   .bad = MODEL "parallel_config: {data_parallel: 2, micro_batch_num: 8}\n",
                   .good = MODEL "parallel_config: {data_parallel: 2, pipeline_stage: 2, micro_batch_num: 8}\n"},
@@ -282,11 +287,11 @@ const ek__lint_entry ek__lint_remarks[] = {
     {
         .about = {.id = "assumption", .level = EK_LINT_NOTE, .kinds = JOBS,
                   .title = "Something is taken for granted",
-                  .why = "What a file leaves open, or says in a way that is not known here, is taken in some way, and other findings "
+                  .why = "A setting that is missing or has an unknown form gets an assumed value, and other findings "
                          "rest on it.",
                   .cost = "Nothing in the run; findings with figures may be off.",
-                  .fix = "Say it in the file, or give --devices.",
-                  .source = "docs/models.md: what each reader takes where a file does not say",
+                  .fix = "Write the setting in the file, or give --devices.",
+                  .source = "docs/models.md: each reader's assumptions for missing settings",
                   .bad = "model: {model_config: {type: LlamaConfig, seq_length: 4096, hidden_size: 4096, num_layers: 32,\n"
                          "                       num_heads: 32, vocab_size: 32000}}\nparallel_config: {data_parallel: 1}\n"
                          "optimizer: {type: MyOptimizer}\n",
@@ -298,7 +303,7 @@ const ek__lint_entry ek__lint_remarks[] = {
                   .title = "The training job cannot be understood",
                   .why = "A setting of the job is missing, of the wrong type, or contradicts another, so that its layers and degrees "
                          "cannot be put together.",
-                  .cost = "The framework is likely to stop at the same place; most rules could not be asked.",
+                  .cost = "The framework is likely to stop at the same place; most rules could not be checked.",
                   .fix = "Correct the setting that the finding names.",
                   .source = "the reader of jobs; docs/formats.md",
                   .bad = MODEL "parallel_config: {model_parallel: many}\n",
@@ -308,7 +313,7 @@ const ek__lint_entry ek__lint_remarks[] = {
     {
         .about = {.id = "not-runnable", .level = EK_LINT_ERROR, .kinds = JOBS,
                   .title = "The framework would not run this",
-                  .why = "Degrees do not divide what they cut, layers are not all placed, or the schedule does not take so many micro-batches: MindSpore's "
+                  .why = "Degrees do not divide the sizes that they cut, layers are not all placed, or the schedule does not take so many micro-batches: MindSpore's "
                          "pipeline fewer than stages, an interleaved one of Megatron no multiple of them.",
                   .cost = "The run stops at its start, when its devices are already taken.",
                   .fix = "Correct the setting that the finding names.",

@@ -35,7 +35,7 @@ const ek__lint_entry ek__lint_switches[] = {
                          "collectives wait for one another. It is for comparing results bit by bit.",
                   .cost = "Slower operators and collectives in every step; the guide switches it off first and gives no figure.",
                   .fix = "deterministic: \"OFF\" and train_precision_sync: False in a YAML; mindspore.set_context(deterministic='OFF') or "
-                         "nothing at all in a program; the variable as the finding says, or left out.",
+                         "nothing at all in a program; the variable with the finding's value, or left out.",
                   .source = GUIDE ", programming checklist: deterministic computation off; PyTorch's documentation of "
                             "torch.use_deterministic_algorithms; Megatron-LM's README on reproducibility for "
                             "NVTE_ALLOW_NONDETERMINISTIC_ALGO; general knowledge for HCCL's and LCCL's variables",
@@ -48,7 +48,7 @@ const ek__lint_entry ek__lint_switches[] = {
         .about = {.id = "synchronous-launch", .level = EK_LINT_WARNING, .kinds = YAML | SHELL | PYTHON,
                   .title = "The host waits for every operator",
                   .why = "With stream synchronisation, or blocking launches, every operator is waited for before the next is sent, so that "
-                         "an error shows where it happens. Launching is then never hidden behind execution, and the device idles "
+                         "an error shows where it happens. Launching then never overlaps execution, and the device idles "
                          "between operators.",
                   .cost = "The time of all launches, in every step; no source gives a figure.",
                   .fix = "pynative_synchronize: False in a YAML and in mindspore.set_context(); the variable set to 0, or left out.",
@@ -63,10 +63,10 @@ const ek__lint_entry ek__lint_switches[] = {
         .about = {.id = "save-graphs", .level = EK_LINT_WARNING, .kinds = YAML | SHELL | PYTHON,
                   .title = "Graphs are saved while they are compiled",
                   .why = "save_graphs, or MS_DEV_SAVE_GRAPHS, writes intermediate files of every graph at every stage of compilation, on "
-                         "every device. It is there to look at one compilation.",
+                         "every device. It is for inspecting one compilation.",
                   .cost = "Time of the compilation and many files, the more the more layers; no source gives a figure.",
                   .fix = "save_graphs: False, or 0 in mindspore.set_context(); leave the variable out. Fewer layers when graphs are "
-                         "looked at.",
+                         "inspected.",
                   .source = FORMERS ", IR graph: fewer layers, to reduce the time of compiling and saving; unmasked communication: "
                             "MS_DEV_SAVE_GRAPHS to look at the graphs of a run",
                   .bad = "context:\n  save_graphs: True\n",
@@ -77,8 +77,8 @@ const ek__lint_entry ek__lint_switches[] = {
     {
         .about = {.id = "full-batch", .level = EK_LINT_NOTE, .kinds = YAML | PYTHON,
                   .title = "Every device reads the whole global batch",
-                  .why = "With full_batch: True each device reads the data of all data-parallel ranks and uses its own part. Whether "
-                         "reading is what a step waits for only a profile shows, so this is a note; most shipped configurations have it.",
+                  .why = "With full_batch: True each device reads the data of all data-parallel ranks and uses its own part. Only "
+                         "a profile shows whether steps wait for reading, so this is a note; most shipped configurations have it.",
                   .cost = "d times the reading for d data-parallel ranks, at the same time on every device; on shared storage of a large "
                           "cluster steps wait for data.",
                   .fix = "full_batch: False with dataset_strategy: [[dp, 1], ..], one for each input; in a program full_batch=False with "
@@ -96,8 +96,8 @@ const ek__lint_entry ek__lint_switches[] = {
     {
         .about = {.id = "profile-steps", .level = EK_LINT_WARNING, .kinds = YAML | PYTHON,
                   .title = "The profiler looks at the first steps, or at too many",
-                  .why = "The first step compiles graphs, so what it shows is not training; 2 to 4 steps from the third on show what there is "
-                         "to see.",
+                  .why = "The first step compiles graphs, so its profile is not one of training; 2 to 4 steps from the third on are "
+                         "enough.",
                   .cost = "A profile that misleads, or files that take long to write and to read.",
                   .fix = "profile_start_step: 3 or later, profile_stop_step: at most 3 more; in a program wait and warmup that add up to "
                          "2 or more, and active of 2 to 4.",

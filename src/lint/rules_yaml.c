@@ -25,13 +25,12 @@ enum {
     DEVICE_MB = 64 * 1024,
 };
 
-static bool is_on_at(const ek__lint_file *file, const char *path)
+bool ek__lint_is_on_at(const ek__lint_file *file, const char *path)
 {
     return ek__lint_is_on(ek__lint_get(file->yaml, path));
 }
 
-/* A whole number below a path; `fallback` where there is none. */
-static int number_at(const ek__lint_file *file, const char *path, int fallback)
+int ek__lint_number_at(const ek__lint_file *file, const char *path, int fallback)
 {
     const ek__node *node = ek__lint_get(file->yaml, path);
     int value = fallback;
@@ -40,11 +39,10 @@ static int number_at(const ek__lint_file *file, const char *path, int fallback)
 
 static int data_ranks(const ek__lint_file *file)
 {
-    return file->job ? file->job->parallel.data : number_at(file, "parallel_config.data_parallel", 1);
+    return file->job ? file->job->parallel.data : ek__lint_number_at(file, "parallel_config.data_parallel", 1);
 }
 
-/* At least, where no job tells the other degrees. */
-static int64_t count_devices(const ek__lint_file *file)
+int64_t ek__lint_count_devices(const ek__lint_file *file)
 {
     if (file->job) {
         const ek_job_parallel *p = &file->job->parallel;
@@ -102,12 +100,17 @@ ek_status ek__lint_yaml_full_batch(ek__lint_run *run, const ek__lint_entry *entr
     int data = data_ranks(file);
     if (!ek__lint_is_on(node) || data == 1)
         return EK_OK;
+    int64_t n = run->options->n_devices > 0 ? run->options->n_devices : ek__lint_count_devices(file);
+    char figure[120] = "";
+    if (file->job)
+        ek__snprintf(figure, sizeof figure, ", %lld sequences a step in all instead of %lld",
+                     (long long)(n * ek_job_sequences(file->job)), (long long)(n * ek_job_sequences(file->job) / data));
     return REPORT(
-        node, NULL, /* alone it would leave the data uncut */
-        "full_batch is on with %d data-parallel ranks: each device reads the data of all of them, %d times what "
-        "it needs, %lld devices at once; where reading is slow set it to False, with dataset_strategy [[%d, 1], "
-        "..], one for each input",
-        data, data, (long long)count_devices(file), data);
+        node, NULL, /* as the only change it would leave the data uncut */
+        "full_batch is on with %d data-parallel ranks: each of %lld devices reads the data of all of them, %d "
+        "times its part%s; where reading is slow set it to False, with dataset_strategy [[%d, 1], ..], one for "
+        "each input",
+        data, (long long)n, data, figure, data);
 }
 
 /* The first number of an entry of dataset_strategy; -1 where there is none. */
@@ -157,7 +160,7 @@ static ek_status check_mask(ek__lint_run *run, const ek__lint_entry *entry, cons
 {
     const ek__node *columns = ek__lint_get(file->yaml, "train_dataset.input_columns"),
                    *type = ek__lint_get(file->yaml, "train_dataset.data_loader.type");
-    /* Loaders that hand out what a file holds; others make the mask as they go. */
+    /* Loaders that return stored columns; others compute the mask. */
     bool stored =
         type && type->text && (strcmp(type->text, "MindDataset") == 0 || strcmp(type->text, "TFRecordDataset") == 0);
     if (!columns || columns->kind != EK__LIST || !stored)
@@ -171,7 +174,7 @@ static ek_status check_mask(ek__lint_run *run, const ek__lint_entry *entry, cons
             return REPORT(
                 one, NULL,
                 "attention_mask is read from storage by %s; if it has a row for each token%s, make it from "
-                "what is smaller as data is loaded, or use a compressed mask; the file does not tell its shape",
+                "smaller columns as data is loaded, or use a compressed mask; the file does not give its shape",
                 type->text, figure);
     return EK_OK;
 }
@@ -190,13 +193,14 @@ ek_status ek__lint_yaml_profile_steps(ek__lint_run *run, const ek__lint_entry *e
 {
     const ek__node *start = ek__lint_get(file->yaml, "profile_start_step"),
                    *stop = ek__lint_get(file->yaml, "profile_stop_step");
-    int first = number_at(file, "profile_start_step", 1), last = number_at(file, "profile_stop_step", 10);
+    int first = ek__lint_number_at(file, "profile_start_step", 1),
+        last = ek__lint_number_at(file, "profile_stop_step", 10);
     ek_status status = EK_OK;
     char fix[16];
-    if (!is_on_at(file, "profile"))
+    if (!ek__lint_is_on_at(file, "profile") || first > last || first < 0 || last < 0) /* the latter: profile-range */
         return EK_OK;
     snprintf(fix, sizeof fix, "%d", FIRST_STEP);
-    if (first < FIRST_STEP && !is_on_at(file, "init_start_profile"))
+    if (first < FIRST_STEP && !ek__lint_is_on_at(file, "init_start_profile"))
         status = REPORT(start ? start : ek__lint_get(file->yaml, "profile"), start ? fix : NULL,
                         "profiling starts at step %d%s, while graphs are compiled and caches fill; start at step %d",
                         first, start ? "" : ", the default", FIRST_STEP);
@@ -215,21 +219,21 @@ static ek_status check_profile_init(ek__lint_run *run, const ek__lint_entry *ent
 {
     const ek__node *node = ek__lint_get(file->yaml, "init_start_profile");
     /* Data of communication and of memory are collected only by a profiler that starts so. */
-    bool wanted = is_on_at(file, "profile_communication") || is_on_at(file, "profile_memory");
-    if (!is_on_at(file, "profile") || !ek__lint_is_on(node) || wanted)
+    bool wanted = ek__lint_is_on_at(file, "profile_communication") || ek__lint_is_on_at(file, "profile_memory");
+    if (!ek__lint_is_on_at(file, "profile") || !ek__lint_is_on(node) || wanted)
         return EK_OK;
     return REPORT(node, "False",
                   "the profiler starts as it is made, so profile_start_step %d does nothing and the compilation is "
                   "collected too",
-                  number_at(file, "profile_start_step", 1));
+                  ek__lint_number_at(file, "profile_start_step", 1));
 }
 
 static ek_status check_profile_communication(ek__lint_run *run, const ek__lint_entry *entry, const ek__lint_file *file)
 {
     const ek__node *node = ek__lint_get(file->yaml, "profile_communication");
-    bool alone =
-        run->options->n_devices == 1 || (run->options->n_devices == 0 && file->job && count_devices(file) == 1);
-    return !is_on_at(file, "profile") || !ek__lint_is_on(node) || !alone
+    bool alone = run->options->n_devices == 1 ||
+                 (run->options->n_devices == 0 && file->job && ek__lint_count_devices(file) == 1);
+    return !ek__lint_is_on_at(file, "profile") || !ek__lint_is_on(node) || !alone
                ? EK_OK
                : REPORT(node, "False", "profile_communication does nothing on a single device");
 }
@@ -242,9 +246,10 @@ static ek_status check_memory(ek__lint_run *run, const ek__lint_entry *entry, co
                    *node = ek__lint_get(file->yaml, "context.max_device_memory");
     double mb = file->job ? file->job->limit_mb : 0;
     if (file->job && context && !node)
-        return ek__lint_report(run, entry, file, context->key_line, context->key_column, 0, NULL,
-                               "max_device_memory is not set, so the framework takes what the device has; set 58GB on "
-                               "devices of 64 GB");
+        return ek__lint_report(
+            run, entry, file, context->key_line, context->key_column, 0, NULL,
+            "max_device_memory is not set, so the framework takes all memory of the device; set 58GB on "
+            "devices of 64 GB");
     if (!node || mb <= MEMORY_MB || mb > DEVICE_MB)
         return EK_OK;
     return REPORT(
@@ -258,7 +263,7 @@ static ek_status check_memory_many(ek__lint_run *run, const ek__lint_entry *entr
 {
     const ek__node *node = ek__lint_get(file->yaml, "context.max_device_memory");
     double mb = file->job ? file->job->limit_mb : 0;
-    int64_t n = run->options->n_devices > 0 ? run->options->n_devices : count_devices(file);
+    int64_t n = run->options->n_devices > 0 ? run->options->n_devices : ek__lint_count_devices(file);
     if (!node || n < MANY_DEVICES || mb <= MEMORY_MANY_MB || mb > DEVICE_MB)
         return EK_OK;
     return REPORT(
@@ -338,7 +343,7 @@ const ek__lint_entry ek__lint_yaml[] = {
         .about = {.id = "mask-from-storage", .level = EK_LINT_NOTE, .kinds = YAML,
                   .title = "The attention mask is read from storage",
                   .why = "A mask can have S x S values for a sequence of S tokens, far more than the tokens, and loaders that hand out stored columns "
-                         "read all of it. Whether it has S x S values, or one for each token, the file does not tell, so this is a note.",
+                         "read all of it. The file does not give its shape, S x S values or one for each token, so this is a note.",
                   .cost = "S bytes or more read for each token.",
                   .fix = "Drop the column and make the mask from the tokens, or use a compressed one.",
                   .source = "MindFormers performance guide, IO bottleneck: inputs like attention_mask are O(N^2)",
@@ -350,7 +355,7 @@ const ek__lint_entry ek__lint_yaml[] = {
         .about = {.id = "profile-on", .level = EK_LINT_NOTE, .kinds = YAML,
                   .title = "The profiler is on",
                   .why = "Collecting and writing takes long; it is for runs that are made to be profiled.",
-                  .cost = "Slower steps while they are profiled, and the time to write what was collected; no source gives a figure.",
+                  .cost = "Slower steps while they are profiled, and the time to write the data; no source gives a figure.",
                   .fix = "profile: False.",
                   .source = "MindFormers performance guide, profiler tool",
                   .bad = "profile: True\nprofile_start_step: 3\nprofile_stop_step: 5\n",
@@ -374,7 +379,7 @@ const ek__lint_entry ek__lint_yaml[] = {
     {
         .about = {.id = "profile-communication", .level = EK_LINT_NOTE, .kinds = YAML,
                   .title = "Communication is to be profiled on a single device",
-                  .why = "profile_communication collects what devices do together; with one device there is nothing.",
+                  .why = "profile_communication collects communication between devices; one device has none.",
                   .cost = "Nothing.",
                   .fix = "profile_communication: False.",
                   .source = "MindFormers performance guide, profiler tool, table of parameters",
@@ -387,7 +392,7 @@ const ek__lint_entry ek__lint_yaml[] = {
     {
         .about = {.id = "max-device-memory", .level = EK_LINT_WARNING, .kinds = YAML | 1U << EK_LINT_PYTHON,
                   .title = "The pool takes more of a device than is advised",
-                  .why = "What the framework's pool takes the other components lack: communication buffers, the operators' own. 58 GB are "
+                  .why = "Memory in the framework's pool is missing for other components: communication buffers, work space of operators. 58 GB are "
                          "advised on devices of 64 GB. Larger devices are not known to a source, and the rule is silent about them.",
                   .cost = "A run that stops out of memory in a component outside of the pool.",
                   .fix = "max_device_memory: \"58GB\", or '58GB' in mindspore.set_context().",
@@ -412,7 +417,7 @@ const ek__lint_entry ek__lint_yaml[] = {
                   .title = "Operators are not fused",
                   .why = "At jit_level O0 the graph is compiled without fusing operators; O1 fuses them. It is also the level at which "
                          "errors are easiest to find.",
-                  .cost = "Time of small operators and memory of what lies between them; the guide's 13B case gained memory for less "
+                  .cost = "Time of small operators and memory of the tensors between them; the guide's 13B case gained memory for less "
                           "recomputation by fusion.",
                   .fix = "jit_config: {jit_level: \"O1\"}; JitConfig(jit_level='O1') in a program.",
                   .source = "MindFormers performance guide, Llama2-13B case, graph kernel fusion; MindSpore, set_context, jit_level",

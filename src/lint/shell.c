@@ -1,7 +1,7 @@
-/* What a script sets and starts, from the words that job/arguments.c splits it into: a walk over words and assignments
- * in the order of the text, with the conditions that are open. Here-documents are blanked first, so that their lines
- * are no commands. Whether a condition holds is not known, and branches are not told apart: what is under one is
- * "maybe". */
+/* A script's settings and commands, from the words that job/arguments.c splits it into: a walk over words and
+ * assignments in the order of the text, with the conditions that are open. Here-documents are blanked first, so that
+ * their lines are no commands. Whether a condition holds is not known, and branches are not distinguished: settings in
+ * one are "maybe". */
 #include "lint/shell.h"
 
 #include <stdlib.h>
@@ -38,7 +38,7 @@ static void skip_quoted(blanker *b)
     b->at++;
 }
 
-/* `<<`: note what ends the document. */
+/* `<<`: note the delimiter of the document. */
 static void note_document(blanker *b)
 {
     here_document d = {.tabs = look(b, 2) == '-'};
@@ -58,7 +58,7 @@ static void note_document(blanker *b)
         b->pending[b->n_pending++] = d;
 }
 
-/* The line at b->at: is it the delimiter? Blanks it, and goes behind it. */
+/* The line at b->at: is it the delimiter? Blanks it, and moves to its end. */
 static bool blank_line(blanker *b, const here_document *d)
 {
     const char *line = b->text + b->at, *newline = memchr(line, '\n', b->size - b->at);
@@ -131,7 +131,7 @@ static bool is_one_of(const char *text, const char *const *words)
     return false;
 }
 
-/* Does `&&` or `||` stand before the statement that the byte at `at` is in? */
+/* Does `&&` or `||` precede the statement that the byte at `at` is in? */
 static bool is_chained(const char *text, size_t at)
 {
     enum { FAR = 256 };
@@ -225,7 +225,7 @@ static void drop_names(const walker *w, const char *name)
             w->out->environment.setting[i].unset = true;
 }
 
-/* What a command says of variables. */
+/* The variables that a command sets. */
 static ek_status read_command(walker *w, const ek__word *word, int n)
 {
     static const char *const declaring[] = {"env", "export", "declare", "typeset", NULL};

@@ -10,7 +10,7 @@
 typedef struct ek__shell_word {
     const char *text;
     int line, column; /* from 1, in characters */
-    bool known;       /* nothing in it is left for a shell to work out */
+    bool known;       /* it has no expansions */
 } ek__shell_word;
 
 typedef struct ek__command {
@@ -30,17 +30,17 @@ typedef struct ek__shell ek__shell;
 
 /**
  * Read a script: words by the rules of job/arguments.h, whose limits hold, with here-documents left out. Settings are
- * all assignments, with whether programs see them: export, a command behind them, `env NAME=VALUE`, `mpirun -x`, or a
+ * all assignments, with whether programs see them: export, a command after them, `env NAME=VALUE`, `mpirun -x`, or a
  * file that is nothing but assignments.
  *
- * Not handled: what functions do when they are called, source, eval.
+ * Not handled: calls of functions, source, eval.
  *
  * @return EK_OK; EK_ERR_INPUT with the place; EK_ERR_MEMORY. O(size x variables).
  */
 ek_status ek__shell_read(const char *name, const char *text, size_t size, ek__pool *pool, ek__shell **out,
                          ek_error *err);
 
-/* The word behind an argument, or the part of `--NAME=VALUE` behind the sign; NULL: not given, or nothing follows. */
+/* The word after an argument, or the part of `--NAME=VALUE` after the sign; NULL: not given, or nothing follows. */
 const char *ek__shell_argument(const ek__shell *shell, const char *name);
 /* Is the argument given? */
 bool ek__shell_has(const ek__shell *shell, const char *name);

@@ -1,5 +1,5 @@
-/* Where a setting stands: in a YAML by its key, in a script by the argument's name. A job does not remember where each
- * of its numbers came from, and a rule needs the place only when it fires, so it is looked for then. */
+/* The position of a setting: in a YAML by its key, in a script by the argument's name. A job does not remember where
+ * each of its numbers came from, and a rule needs the place only when it fires, so it is looked for then. */
 #include "lint/source_position.h"
 
 #include <string.h>
@@ -19,7 +19,7 @@ ek__source_position ek__source_position_of_node(const ek__node *node)
     if (!node)
         return (ek__source_position){1, 1, 0, NULL};
     ek__source_position place = {node->line, node->column, 0, node};
-    /* An anchor belongs to others, and a value for an alias stands elsewhere: neither is to be replaced. */
+    /* An anchor belongs to others, and the value of an alias is elsewhere: neither is to be replaced. */
     if (node->kind == EK__SCALAR && node->end > node->begin && !node->anchor && !node->original)
         place.end_column = node->column + (node->end - node->begin);
     return place;
@@ -104,4 +104,11 @@ ek__source_position ek__source_position_of(const ek__lint_file *file, const ek__
     for (int i = 0; i < EK__PLACE_KEYS && setting->key[i] && !node; i++)
         node = ek__lint_find(file->yaml, setting->key[i]);
     return ek__source_position_of_node(node);
+}
+
+const ek__job_key *ek__source_either(const ek__lint_file *file, const ek__job_key *setting,
+                                     const ek__job_key *otherwise)
+{
+    ek__source_position at = ek__source_position_of(file, setting);
+    return at.node || at.end_column > 0 ? setting : otherwise;
 }

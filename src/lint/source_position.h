@@ -1,4 +1,4 @@
-/* lint/source_position.h - where in a file a setting of its job stands, for rules that look at jobs. */
+/* lint/source_position.h - the position of a job's setting in a file, for rules that look at jobs. */
 #ifndef EK_LINT_SOURCE_POSITION_H
 #define EK_LINT_SOURCE_POSITION_H
 
@@ -19,6 +19,14 @@ typedef struct ek__job_key {
 /** The value of the first of the keys, each looked for in the whole tree, maps before their later neighbours; or the
  *  argument, outside of comments. O(size). */
 ek__source_position ek__source_position_of(const ek__lint_file *file, const ek__job_key *setting);
+/** The setting where the file has it, else the setting that a check starts from. */
+const ek__job_key *ek__source_either(const ek__lint_file *file, const ek__job_key *setting,
+                                     const ek__job_key *otherwise);
+/** A finding at a setting of the job. */
+#define EK__LINT_AT(setting, fix, ...)                                                                                 \
+    ek__lint_report(run, entry, file, ek__source_position_of(file, (setting)).line,                                    \
+                    ek__source_position_of(file, (setting)).column,                                                    \
+                    ek__source_position_of(file, (setting)).end_column, (fix), __VA_ARGS__)
 /** The column, in characters from 1, of a place in a line of UTF-8 that begins at `start`. */
 int ek__column_of(const char *start, const char *at);
 /** Of a value in a YAML. */

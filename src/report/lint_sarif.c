@@ -11,16 +11,33 @@
 /* @return false when out of memory */
 static bool make_rule(const ek_lint_rule *rule, ek__pool *pool, ek__sarif_rule *out)
 {
-    char *help = ek__pool_format(pool, "%s\n\nWhat it costs: %s\n\nWhat to write: %s\n\nSource: %s", rule->why,
-                                 rule->cost, rule->fix, rule->source);
+    char *help = ek__pool_format(pool, "%s\n\nCost: %s\n\nFix: %s\n\nSource: %s", rule->why, rule->cost, rule->fix,
+                                 rule->source);
     *out = (ek__sarif_rule){rule->id, rule->title, rule->why, help, ek_lint_level_name[rule->level], rule->source};
     return help != NULL;
 }
 
-static void add_results(ek__sarif *sarif, const ek_lint_finding *finding, int n, bool suppressed)
+/* Further places of a finding, in memory that the caller frees; NULL: none, or memory is out, with `failed` set. */
+static ek__sarif_place *places_of(const ek_lint_finding *f, bool *failed)
 {
-    for (int i = 0; i < n; i++) {
+    ek__sarif_place *place = f->n_more > 0 ? ek__alloc((size_t)f->n_more, sizeof *place) : NULL;
+    *failed |= f->n_more > 0 && !place;
+    for (int i = 0; place && i < f->n_more; i++)
+        place[i] = (ek__sarif_place){.path = f->path,
+                                     .line = f->more[i].line,
+                                     .column = f->more[i].column,
+                                     .end_column = f->more[i].end_column,
+                                     .said = f->more[i].message};
+    return place;
+}
+
+/* @return false when memory is out */
+static bool add_results(ek__sarif *sarif, const ek_lint_finding *finding, int n, bool suppressed)
+{
+    bool failed = false;
+    for (int i = 0; i < n && !failed; i++) {
         const ek_lint_finding *f = &finding[i];
+        ek__sarif_place *more = places_of(f, &failed);
         ek__sarif_add(sarif, &(ek__sarif_result){.rule = f->rule->id,
                                                  .level = ek_lint_level_name[f->rule->level],
                                                  .message = f->message,
@@ -29,9 +46,13 @@ static void add_results(ek__sarif *sarif, const ek_lint_finding *finding, int n,
                                                            .column = f->column,
                                                            .end_column = f->end_column,
                                                            .excerpt = f->excerpt},
+                                                 .related = more,
+                                                 .n_related = more ? f->n_more : 0,
                                                  .fix = f->fix,
                                                  .suppressed = suppressed});
+        free(more);
     }
+    return !failed;
 }
 
 ek_status ek__lint_write_sarif(const ek_lint *lint, FILE *out, ek_error *err)
@@ -46,9 +67,10 @@ ek_status ek__lint_write_sarif(const ek_lint *lint, FILE *out, ek_error *err)
     if (status == EK_OK) {
         ek__sarif sarif;
         ek__sarif_begin(&sarif, "evenkeel lint", rule, n, out);
-        add_results(&sarif, lint->finding, lint->n_findings, false);
-        add_results(&sarif, lint->suppressed, lint->n_suppressed, true);
+        bool all = add_results(&sarif, lint->finding, lint->n_findings, false) &&
+                   add_results(&sarif, lint->suppressed, lint->n_suppressed, true);
         status = ek__sarif_end(&sarif, err);
+        status = status || all ? status : ek__no_memory(err);
     }
     free(rule);
     ek__pool_free(pool);

@@ -4,6 +4,7 @@
 #include <stdint.h>
 #include <string.h>
 
+#include "base/message_words.h"
 #include "base/page.h"
 #include "base/utf8.h"
 #include "report/lint_internal.h"
@@ -40,13 +41,38 @@ static void print_context(const ek_lint_finding *finding, FILE *out)
     putc('\n', out);
 }
 
+/* The words of a further place's message that the first one's does not have, without the signs at their ends. */
+static void print_difference(const char *first, const char *other, FILE *out)
+{
+    size_t n, m = 1;
+    while (m > 0) {
+        const char *there = ek__message_word(&first, &n), *word = ek__message_word(&other, &m);
+        size_t shown = m;
+        if (m == 0 || (n == m && memcmp(there, word, m) == 0))
+            continue;
+        while (shown > 0 && strchr(",;:", word[shown - 1]))
+            shown--;
+        fprintf(out, " %.*s", (int)shown, word);
+    }
+}
+
+/* `; also 12:5 'x', 13:5 'y'` */
+static void print_more(const ek_lint_finding *f, FILE *out)
+{
+    for (int i = 0; i < f->n_more; i++) {
+        fprintf(out, "%s%d:%d", i == 0 ? "; also " : ", ", f->more[i].line, f->more[i].column);
+        print_difference(f->message, f->more[i].message, out);
+    }
+}
+
 ek_status ek__lint_write_text(const ek_lint *lint, bool context, FILE *out, ek_error *err)
 {
     for (int i = 0; i < lint->n_findings; i++) {
         const ek_lint_finding *f = &lint->finding[i];
         ek__print_name(f->path, out);
-        fprintf(out, ":%d:%d: %s: %s [%s]\n", f->line, f->column, ek_lint_level_name[f->rule->level], f->message,
-                f->rule->id);
+        fprintf(out, ":%d:%d: %s: %s", f->line, f->column, ek_lint_level_name[f->rule->level], f->message);
+        print_more(f, out);
+        fprintf(out, " [%s]\n", f->rule->id);
         if (context)
             print_context(f, out);
     }
@@ -88,7 +114,7 @@ ek_status ek_lint_write_rule(const ek_lint_rule *rule, FILE *out, ek_error *err)
     fprintf(out, ")\n        %s\n", rule->title);
     print_part("why", rule->why, out);
     print_part("cost", rule->cost, out);
-    print_part("remedy", rule->fix, out);
+    print_part("fix", rule->fix, out);
     print_part("source", rule->source, out);
     print_example("fires on", rule->bad, out);
     print_example("is silent on", rule->good, out);

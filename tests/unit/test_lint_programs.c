@@ -64,7 +64,8 @@ static void rules_find_in_scripts_and_programs_what_the_cases_say(void **state)
 static void every_rule_on_scripts_and_programs_has_a_near_miss(void **state)
 {
     (void)state;
-    static const ek__lint_entry *const tables[] = {ek__lint_launch, ek__lint_python, ek__lint_hot, ek__lint_switches};
+    static const ek__lint_entry *const tables[] = {ek__lint_launch,  ek__lint_python, ek__lint_hot,  ek__lint_switches,
+                                                   ek__lint_dynamic, ek__lint_host,   ek__lint_fused};
     for (size_t t = 0; t < sizeof tables / sizeof *tables; t++)
         for (const ek__lint_entry *e = tables[t]; e->about.id; e++) {
             bool found = false;
