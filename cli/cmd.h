@@ -18,6 +18,7 @@
     X(lint)                                                                                                            \
     X(memory)                                                                                                          \
     X(metrics)                                                                                                         \
+    X(overview)                                                                                                        \
     X(plan)                                                                                                            \
     X(rehearse)                                                                                                        \
     X(simulate)                                                                                                        \

@@ -14,6 +14,7 @@
 #include "interactive.h"
 #include "model.h"
 #include "named_files.h"
+#include "overview.h"
 #include "page.h"
 #include "progress.h"
 #include "quick.h"
@@ -162,6 +163,11 @@ static const cli_option options[] = {
 /* clang-format on */
 
 extern const ek_cmd cmd_guide;
+
+bool cli_balance_option(const char *word)
+{
+    return cli_has_option(options, word);
+}
 
 static const cli_spec spec = {
     .usage = "evenkeel balance [OPTIONS] FILE\n       evenkeel balance [OPTIONS] --init FILE\n       evenkeel balance",

@@ -1,5 +1,6 @@
 /* `evenkeel plan`: how to spread a training job over so many devices: the layouts with the shortest step, proved. */
 #include <inttypes.h>
+#include <limits.h>
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -243,8 +244,11 @@ static bool settle_size(command *c, const ek_job *job)
     }
     bool batches = c->values.n > 0 && c->values.what == EK_SWEEP_BATCH;
     if (c->global_batch == 0 && batch == 1 && !batches && c->layout.n_devices > 1) {
-        cli_error(NULL, "no global batch: a step of '%s' has one sequence; give --global-batch N", c->source);
-        return false;
+        int64_t usual = ek_layout_default_batch(job->parallel.seq_length, c->layout.n_devices);
+        c->global_batch = (int)fmin((double)usual, INT_MAX);
+        if (!c->quiet)
+            cli_note("--global-batch is not given: %d sequences of %d tokens, about 4 million tokens a step",
+                     c->global_batch, job->parallel.seq_length);
     }
     c->layout.global_batch = c->global_batch;
     return true;

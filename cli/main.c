@@ -1,14 +1,17 @@
 /* The command `evenkeel`: picks a command from the list and runs it. */
+#include <ctype.h>
 #include <malloc.h>
 #include <signal.h>
 #include <stdio.h>
 #include <string.h>
+#include <unistd.h>
 
 #include "evenkeel/evenkeel.h"
 
 #include "cmd.h"
 #include "files.h"
 #include "options.h"
+#include "overview.h"
 #include "search.h"
 #include "team.h"
 
@@ -65,6 +68,31 @@ static int run_command(const ek_cmd *command, int argc, char **argv)
     return cli_team_end(code == EXIT_DONE ? command->run(argc, argv) : code);
 }
 
+/* A file or a folder. What has a point or a slash in it can be no command: that it is not there is what to report. */
+static bool is_path(const char *word)
+{
+    return access(word, F_OK) == 0 || strpbrk(word, "./") != NULL;
+}
+
+static bool is_option(const char *word)
+{
+    return word[0] == '-' && word[1] && !isdigit((unsigned char)word[1]) && word[1] != '.';
+}
+
+/* `evenkeel FILE...`, and calls of SAPP's pipeline balance, which has options and no commands. */
+static int run_without_command(int argc, char **argv)
+{
+    const char *other = NULL;
+    for (int i = 1; i < argc && strcmp(argv[i], "--") != 0 && !other; i++)
+        if (is_option(argv[i]) && !cli_overview_option(argv[i]))
+            other = argv[i];
+    if (other && cli_balance_option(other)) {
+        cli_note("'%s' is an option of `evenkeel balance`, which is run", other);
+        return run_command(&cmd_balance, argc, argv);
+    }
+    return run_command(&cmd_overview, argc, argv);
+}
+
 int main(int argc, char **argv)
 {
     /* A file that grows beyond `ulimit -f` fails as on a full disk, and what was begun is taken away. */
@@ -93,11 +121,8 @@ int main(int argc, char **argv)
     for (int i = 0; i < N_COMMANDS; i++)
         if (strcmp(name, commands[i]->name) == 0)
             return run_command(commands[i], argc - 1, argv + 1);
-    if (name[0] == '-') {
-        cli_error(NULL, "a command comes before options such as '%s'; to balance stages: evenkeel balance %s ...", name,
-                  name);
-        return EXIT_WRONG;
-    }
+    if (name[0] == '-' || is_path(name))
+        return run_without_command(argc, argv);
     const char *names[N_COMMANDS];
     for (int i = 0; i < N_COMMANDS; i++)
         names[i] = commands[i]->name;
@@ -105,6 +130,6 @@ int main(int argc, char **argv)
     if (near)
         cli_error(NULL, "no command is called '%s'; did you mean '%s'?", name, near);
     else
-        cli_error(NULL, "no command is called '%s'; see `evenkeel --help`", name);
+        cli_error(NULL, "no command and no file is called '%s'; see `evenkeel --help`", name);
     return EXIT_WRONG;
 }

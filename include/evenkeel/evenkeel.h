@@ -40,6 +40,7 @@
 #include "evenkeel/memory_report.h"
 #include "evenkeel/metrics.h"
 #include "evenkeel/metrics_report.h"
+#include "evenkeel/overview.h"
 #include "evenkeel/model_files.h"
 #include "evenkeel/placement.h"
 #include "evenkeel/plan.h"

@@ -41,6 +41,7 @@ EK_BEGIN_DECLS
  *  metrics        text, json, openmetrics
  *  devices        text, json; of nothing (NULL): the devices there are
  *  trace          text, json, jsonl (a line a rank), csv (a table), svg, sqlite
+ *  overview       text, json
  *  page           html, json (the page's document) */
 #define EK_OUTPUT_LIST(X)                                                                                              \
     X(BALANCE, balance, ek_report)                                                                                     \
@@ -64,7 +65,8 @@ EK_BEGIN_DECLS
     X(METRICS, metrics, ek_metrics_report)                                                                             \
     X(DEVICES, devices, void)                                                                                          \
     X(TRACE, trace, ek_trace_report)                                                                                   \
-    X(PAGE, page, ek_view)
+    X(PAGE, page, ek_view)                                                                                             \
+    X(OVERVIEW, overview, ek_overview)
 
 typedef enum ek_output_kind {
 #define EK_OUTPUT_KIND(constant, name, type) EK_OUTPUT_##constant,
@@ -78,7 +80,7 @@ typedef struct ek_output {
     ek_output_kind kind;
     const void *of; /**< of the kind's type */
     int index;      /**< balance, svg and chrome: the case, -1: all side by side (svg). trace, csv: the table */
-    bool color;     /**< calibration, diagnosis, text: ANSI colours; other reports say it themselves */
+    bool color;     /**< calibration, diagnosis, overview, text: ANSI colours; other reports say it themselves */
     bool brief;     /**< lint, text: findings without the lines around them */
 } ek_output;
 

@@ -294,7 +294,7 @@ def plan(job: Union[Job, Path], device: Path, n_devices: Optional[int] = None, *
         raise TypeError(f"n_devices must be a whole number (got {n_devices!r}); plan() takes the device before it")
     options.n_devices = n_devices or devices
     if global_batch is None and batch == 1 and options.n_devices > 1:
-        raise InputError("no global batch: a step of the job has one sequence; give global_batch")
+        global_batch = int(_lib.ek_layout_default_batch(read._c.parallel.seq_length, options.n_devices))
     options.global_batch, options.n_best, options.time_limit = global_batch or 0, top, time_limit
     options.n_threads, options.n_schedules = n_threads, len(schedules)
     if len(schedules) > _lib.EK_MAX_LAYOUT_SCHEDULES:

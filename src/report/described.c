@@ -4,6 +4,7 @@
 #include "evenkeel/estimate_report.h"
 #include "evenkeel/lint.h"
 #include "evenkeel/memory_report.h"
+#include "evenkeel/overview.h"
 #include "evenkeel/rehearse.h"
 #include "figures/balance_figures.h"
 #include "figures/calibration_figures.h"
@@ -41,6 +42,7 @@ JSON_OF(ek__uniform_write_json, ek_uniform_run, &ek__uniform_answer)
 JSON_OF(ek__layout_sweep_write_json, ek_layout_sweep_report, &ek__layout_sweep_fields)
 JSON_OF(ek__memory_write_json, ek_memory_report, ek__result_memory.fields)
 JSON_OF(ek__metrics_write_json, ek_metrics_report, ek__result_metrics.fields)
+JSON_OF(ek__overview_write_json, ek_overview, ek__result_overview.fields)
 
 CSV_OF(ek__calibration_write_csv, ek_calibration, &ek__calibration_table[EK__CALIBRATION_RUNS], result)
 CSV_OF(ek__estimate_write_csv, ek_estimate_report, &ek__estimate_table[EK__ESTIMATE_CSV], result)

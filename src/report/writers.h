@@ -10,6 +10,7 @@
 #include "evenkeel/ir_report.h"
 #include "evenkeel/job.h"
 #include "evenkeel/layout.h"
+#include "evenkeel/overview.h"
 #include "evenkeel/report.h"
 #include "evenkeel/sweep.h"
 #include "evenkeel/trace_report.h"
@@ -32,6 +33,11 @@ ek_status ek__diagnosis_write_json(const ek_diagnosis *diagnosis, FILE *out, ek_
 ek_status ek__diagnosis_write_sarif(const ek_diagnosis *diagnosis, FILE *out, ek_error *err);
 /** For people, lines of at most 100 columns but for settings. */
 ek_status ek__diagnosis_write_text(const ek_diagnosis *diagnosis, bool color, FILE *out, ek_error *err);
+
+/** For people: the sentence, the verdict, the causes, the commands to type next. */
+ek_status ek__overview_write_text(const ek_overview *overview, bool color, FILE *out, ek_error *err);
+/** For scripts: docs/overview.md. */
+ek_status ek__overview_write_json(const ek_overview *overview, FILE *out, ek_error *err);
 
 /** Measured beside predicted, for people. */
 ek_status ek__rehearsal_write_text(const ek_rehearse_result *result, FILE *out, ek_error *err);
