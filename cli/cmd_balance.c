@@ -537,4 +537,5 @@ static int run(int argc, char **argv)
     return code;
 }
 
-const ek_cmd cmd_balance = {"balance", "choose layers and recomputation for every pipeline stage", run, true};
+const ek_cmd cmd_balance = {"balance", "find the layers and the recomputation of every pipeline stage (as SAPP)", run,
+                            true, CLI_GROUP_PIPELINE};

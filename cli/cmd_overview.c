@@ -121,5 +121,6 @@ static int run(int argc, char **argv)
     return look(&c, path);
 }
 
-const ek_cmd cmd_overview = {"overview", "recognise files and folders, and name the next commands (the default)", run,
-                             false};
+const ek_cmd cmd_overview = {
+    "overview", "recognise files and folders, and print the commands to type next; `evenkeel FILE` does the same", run,
+    false, CLI_GROUP_FIRST};

@@ -405,4 +405,5 @@ static int run(int argc, char **argv)
     return code;
 }
 
-const ek_cmd cmd_plan = {"plan", "choose degrees, chunks, micro-batch and recomputation of a job, proved", run, true};
+const ek_cmd cmd_plan = {"plan", "find the degrees, layer split and recomputation with the shortest step", run, true,
+                         CLI_GROUP_JOB};

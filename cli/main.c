@@ -10,6 +10,7 @@
 
 #include "cmd.h"
 #include "files.h"
+#include "front_page.h"
 #include "options.h"
 #include "overview.h"
 #include "search.h"
@@ -21,22 +22,6 @@ CMD_LIST(DECLARE)
 #define POINT(id) &cmd_##id,
 static const ek_cmd *const commands[] = {CMD_LIST(POINT)};
 enum { N_COMMANDS = sizeof commands / sizeof *commands };
-
-static void print_help(FILE *out)
-{
-    fputs("Evenkeel balances the stages of pipeline-parallel training: how many layers each stage holds and what they\n"
-          "recompute, so that a step is as short as possible and no stage runs out of memory.\n\n"
-          "usage: evenkeel COMMAND [OPTIONS]\n\ncommands:\n",
-          out);
-    for (int i = 0; i < N_COMMANDS; i++)
-        fprintf(out, "  %-14s  %s\n", commands[i]->name, commands[i]->summary);
-    fputs("\noptions:\n"
-          "  --help     this text; `evenkeel COMMAND --help` explains a command\n"
-          "  --version  the version\n\n"
-          "example:\n"
-          "  evenkeel balance init.yaml -s 16 -i 3 -mb 16 -mem 56000\n",
-          out);
-}
 
 static int printed(void)
 {
@@ -53,13 +38,29 @@ static void keep_memory(void)
 #endif
 }
 
-/* The first line is for scripts, each further one something that this build was made without. */
+/* The first line is for scripts. The second names the optional parts of this build, each further one something that it
+ * was made without. */
 static void print_version(void)
 {
     puts("evenkeel " EK_VERSION);
+    const char *between = "with ";
+    for (int i = 0; i < EK_N_FEATURES; i++)
+        if (ek_has_feature((ek_feature)i)) {
+            printf("%s%s", between, ek_feature_title((ek_feature)i));
+            between = ", ";
+        }
+    puts(between[0] == ',' ? "" : "without optional parts");
     for (int i = 0; i < EK_N_FEATURES; i++)
         if (ek_feature_absent((ek_feature)i))
             puts(ek_feature_absent((ek_feature)i));
+}
+
+/* On a terminal a page for people. A script whose arguments are missing shall fail, as with all wrong usage. */
+static int run_without_arguments(void)
+{
+    bool people = cli_is_terminal(STDOUT_FILENO);
+    cli_front_page(commands, N_COMMANDS, people ? stdout : stderr);
+    return people ? printed() : EXIT_WRONG;
 }
 
 static int run_command(const ek_cmd *command, int argc, char **argv)
@@ -99,14 +100,12 @@ int main(int argc, char **argv)
     signal(SIGXFSZ, SIG_IGN);
     cli_clear_up_at_ends();
     keep_memory();
-    if (argc < 2) {
-        print_help(stderr);
-        return EXIT_WRONG;
-    }
+    if (argc < 2)
+        return run_without_arguments();
     const char *name = argv[1];
     if (strcmp(name, "--help") == 0 || strcmp(name, "-h") == 0 || strcmp(name, "-help") == 0 ||
         strcmp(name, "help") == 0) {
-        print_help(stdout);
+        cli_front_help(commands, N_COMMANDS, stdout);
         return printed();
     }
     if (strcmp(name, "--version") == 0 || strcmp(name, "-version") == 0 || strcmp(name, "-V") == 0) {

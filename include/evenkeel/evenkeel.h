@@ -11,6 +11,7 @@
 #include "evenkeel/cost.h"
 #include "evenkeel/device.h"
 #include "evenkeel/diagnose.h"
+#include "evenkeel/doctor.h"
 #include "evenkeel/dryrun.h"
 #include "evenkeel/emit.h"
 #include "evenkeel/error.h"

@@ -9,9 +9,8 @@
 /* ---- files ---- */
 
 #define EK__T ek_overview_part
-GETTER(kind, text, ek_overview_kind_name[it->kind]);
 static const ek__member part[] = {
-    {"kind", GET(TEXT, kind),
+    {"kind", WORD(kind, ek__overview_kind_name),
      "`job`, `model`, `trace`, `log`, `dry-run`, `graph`, `init`, `layers`, `plan`, `device`, "
      "`runs`, `kernels`, `rates`, `links`, `answer`, `page`, `program`, `report` or `other`"},
     {"n_files", COUNT(n_files), "files of this kind"},
@@ -29,11 +28,10 @@ CONDITION(has_layout, it->has_layout);
 CONDITION(has_limit, it->has_layout && it->limit > 0);
 CONDITION(is_remedied, it->n_remedies > 0);
 GETTER(margin, number, it->limit - it->peak);
-GETTER(framework, text, ek_framework_name[it->framework]);
 static const ek__member job[] = {
     {"format", TEXT(format), "the kind of training file"},
     {"name", TEXT(name), "of the model"},
-    {"framework", GET(TEXT, framework), "whose rules the figures follow"},
+    {"framework", WORD(framework, ek__framework_name), "whose rules the figures follow"},
     {"parameters", REAL(parameters), "of the model"},
     {"active_parameters", REAL(active_parameters), "those that a token meets"},
     {"n_layers", COUNT(n_layers), "of the model"},

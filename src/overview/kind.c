@@ -15,10 +15,10 @@
 
 enum { MOST_BYTES = 16 << 20 };
 
-static const char *const names[EK_N_OVERVIEW_KINDS] = {
+const char *const ek__overview_kind_name[EK_N_OVERVIEW_KINDS] = {
     "job",  "model",   "trace", "log",   "dry-run", "graph", "init",    "layers", "plan", "device",
     "runs", "kernels", "rates", "links", "answer",  "page",  "program", "report", "other"};
-const char *const *const ek_overview_kind_name = names;
+const char *const *const ek_overview_kind_name = ek__overview_kind_name;
 
 static bool ends_with_any(const char *path, const char *const *pattern)
 {

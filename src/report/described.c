@@ -1,6 +1,7 @@
 /* JSON and tables of comma-separated values of results whose description in src/figures says all of them. */
 #include "evenkeel/device.h"
 #include "evenkeel/diagnose.h"
+#include "evenkeel/doctor.h"
 #include "evenkeel/estimate_report.h"
 #include "evenkeel/lint.h"
 #include "evenkeel/memory_report.h"
@@ -33,6 +34,7 @@ JSON_OF(ek__calibration_write_json, ek_calibration, ek__result_calibration.field
 JSON_OF(ek__diagnosis_write_json, ek_diagnosis, ek__result_diagnosis.fields)
 JSON_OF(ek__estimate_write_json, ek_estimate_report, ek__result_estimate.fields)
 JSON_OF(ek__collected_write_json, ek_collected, ek__result_collected.fields)
+JSON_OF(ek__doctor_write_json, ek_doctor, ek__result_doctor.fields)
 JSON_OF(ek__guide_write_json, ek_guide, ek__result_guide.fields)
 JSON_OF(ek__quick_write_json, ek_quick_report, &ek__quick_answer)
 JSON_OF(ek__sweep_write_json, ek_sweep, &ek__sweep_answer)
