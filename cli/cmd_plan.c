@@ -67,9 +67,10 @@ static const cli_option options[] = {
      CLI_CALL(command, job.overrides.limit_mb, cli_take_memory),
      .manual = "what the framework may take of a device: MB, or with a unit as `58GB`; else the file's limit, else"
                " all that the device has"},
-    {"global-batch", "N", "sequences of a step; those of the job", "the job",
+    {"global-batch", "N", "sequences of a step; those of the job, or about 4 million tokens", "the job",
      CLI_INT(command, global_batch, 1, 1 << 30),
-     .manual = "sequences of a step of all devices; else those of the file"},
+     .manual =
+         "sequences of a step of all devices; else those of the file, or about 4 million tokens where it does not say"},
     {"seq-length", "N", "tokens of a sequence, instead of what the file says", NULL,
      CLI_INT(command, job.overrides.seq_length, 1, 1 << 28)},
     {"num-layers", "N", "decoder layers, likewise", NULL, CLI_INT(command, job.overrides.n_layers, 1, EK_MAX_LAYERS)},

@@ -16,6 +16,7 @@
 #include "evenkeel/error.h"
 #include "evenkeel/interrupt.h"
 #include "evenkeel/job.h"
+#include "evenkeel/trace.h"
 #include "evenkeel/types.h"
 
 EK_BEGIN_DECLS
@@ -118,6 +119,7 @@ enum { EK_MAX_OVERVIEW_CAUSES = 3 };
 /** A measured run. */
 typedef struct ek_overview_run {
     int n_ranks;             /**< with traces */
+    ek_producer producer;    /**< of the first rank's traces */
     double step_seconds;     /**< of a step; NAN */
     const char *step_source; /**< "median of 4 steps of the trace" */
     int n_bottlenecks;

@@ -274,7 +274,7 @@ def plan(job: Union[Job, Path], device: Path, n_devices: Optional[int] = None, *
     layers and the recomputation of every stage.
 
     job: a Job or a file. device: a shipped device's name or a device file. n_devices: those of the job where it says.
-    global_batch: sequences of a step; those of the job. fix: {"tp": 8, "sp": True}: layouts with these values alone
+    global_batch: sequences of a step; those of the job, or about 4 million tokens. fix: {"tp": 8, "sp": True}: layouts with these values alone
     (dp, tp, cp, ep, pp, vpp, batch, shard, copies, fine, table, grads, sp). ranges: {"pp": (1, 16)}, both included,
     None for no end. schedules: names; those that the framework runs. top: plans to find and prove. time_limit: seconds.
     n_threads: 0, all cores; the answer does not depend on it. advice: groups, rules of thumb, and what would make a job

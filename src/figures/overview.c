@@ -99,6 +99,8 @@ static const ek__fields causes = {FIELDS(cause, "run.causes[]", NULL)};
 #define EK__T ek_overview_run
 static const ek__member run[] = {
     {"n_ranks", COUNT(n_ranks), "with traces"},
+    {"producer", WORD(producer, ek__producer_name),
+     "that wrote the first rank's traces, as in [trace-json.md](trace-json.md)"},
     {"step_time_s", SECONDS(step_seconds), "of a step; null: not known"},
     {"step_source", TEXT(step_source), "which step it is; null: not known"},
     {"n_bottlenecks", COUNT(n_bottlenecks), "that `evenkeel diagnose` reports"},

@@ -16,7 +16,9 @@ static ek_status take(ek__overview *o, const ek_run_evidence *evidence, const ek
     ek_overview_run *run = ek__pool_alloc(o->pool, 1, sizeof *run);
     if (!run)
         return ek__no_memory(err);
-    *run = (ek_overview_run){.n_ranks = evidence->input.trace ? evidence->trace.n_ranks : 0,
+    int n_ranks = evidence->input.trace ? evidence->trace.n_ranks : 0;
+    *run = (ek_overview_run){.n_ranks = n_ranks,
+                             .producer = n_ranks > 0 ? evidence->trace.rank[0].producer : EK_PRODUCER_UNKNOWN,
                              .step_seconds = d->step_seconds,
                              .n_bottlenecks = d->n_bottlenecks};
     if (d->step_source && !(run->step_source = ek__pool_text(o->pool, d->step_source, strlen(d->step_source))))

@@ -109,14 +109,27 @@ static void print_layout(const page *p)
 
 /* ---- a run ---- */
 
+static const char *const producers[EK_N_PRODUCERS] = {
+    [EK_PRODUCER_UNKNOWN] = "",
+    [EK_PRODUCER_TORCH_NPU] = " of PyTorch on Ascend",
+    [EK_PRODUCER_MINDSPORE] = " of MindSpore",
+    [EK_PRODUCER_MSPROF] = " of CANN's device profiler",
+    [EK_PRODUCER_TIMELINE] = " of MindSpore before 2.0",
+    [EK_PRODUCER_KINETO] = " of PyTorch on GPU",
+};
+
 static void print_run(const page *p)
 {
     const ek_overview_run *r = p->o->run;
     if (!r)
         return;
+    if (r->n_ranks > 0)
+        fprintf(p->out, "%d rank%s%s; ", r->n_ranks, r->n_ranks == 1 ? "" : "s", producers[r->producer]);
     if (!isnan(r->step_seconds))
         fprintf(p->out, "a step takes %s: %s\n", ek__seconds(r->step_seconds).text,
                 r->step_source ? r->step_source : "measured");
+    else if (r->n_ranks > 0)
+        fputs("the time of a step is not known\n", p->out);
     if (r->n_causes == 0)
         fputs("nothing that slows it down was found\n", p->out);
     for (int i = 0; i < r->n_causes; i++) {

@@ -41,7 +41,7 @@ bin/evenkeel >out 2>err
 [ $? = 2 ] && [ ! -s out ] && grep -q 'evenkeel train.yaml' err
 ok $? 'without arguments and a terminal: the page on standard error, exit 2'
 if command -v script >/dev/null; then
-    TERM=xterm script -qec 'bin/evenkeel; echo "exit $?"' /dev/null </dev/null 2>err | tr -d '\r' >out
+    TERM=xterm script -qec 'bin/evenkeel 2>/dev/null; echo "exit $?"' /dev/null </dev/null 2>err | tr -d '\r' >out
     grep -q '^exit 0$' out && grep -q 'evenkeel train.yaml' out && [ "$(wc -l <out)" -le 24 ]
     ok $? 'on a terminal: the page on standard output, exit 0, no longer than a screen'
     LC_ALL=C TERM=xterm script -qec 'stty cols 60; bin/evenkeel doctor' /dev/null </dev/null 2>err | tr -d '\r' |
