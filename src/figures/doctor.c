@@ -4,6 +4,9 @@
 #include "figures/results.h"
 #include "figures/rows.h"
 
+const char *const ek__doctor_level_name[EK_N_DOCTOR_LEVELS] = {"ok", "note", "problem"};
+const char *const *const ek_doctor_level_name = ek__doctor_level_name;
+
 #define EK__T ek_doctor_line
 static const ek__member line[] = {
     {"id", TEXT(id), "of the check; each once but `feature`"},

@@ -6,21 +6,6 @@
 #include "base/error.h"
 #include "overview/overview_internal.h"
 
-ek_status ek__overview_note(ek__overview *o, const char *note, ek_error *err)
-{
-    if (!note)
-        return ek__no_memory(err);
-    if (o->out->n_notes < EK_MAX_OVERVIEW_NOTES)
-        o->out->note[o->out->n_notes++] = note;
-    return EK_OK;
-}
-
-bool ek__overview_is_collection(const ek_overview *overview)
-{
-    const ek_overview_part *job = ek__overview_part(overview, EK_OVERVIEW_JOB);
-    return job && job->n_files > 1;
-}
-
 /* The job that figures are of: a training file before a model, the first of several. */
 static ek_status add_job(ek__overview *o, ek_error *err)
 {

@@ -50,6 +50,21 @@ const ek_overview_part *ek__overview_part(const ek_overview *overview, ek_overvi
     return NULL;
 }
 
+bool ek__overview_is_collection(const ek_overview *overview)
+{
+    const ek_overview_part *job = ek__overview_part(overview, EK_OVERVIEW_JOB);
+    return job && job->n_files > 1;
+}
+
+ek_status ek__overview_note(ek__overview *o, const char *note, ek_error *err)
+{
+    if (!note)
+        return ek__no_memory(err);
+    if (o->out->n_notes < EK_MAX_OVERVIEW_NOTES)
+        o->out->note[o->out->n_notes++] = note;
+    return EK_OK;
+}
+
 /* Parts are in the order of their kinds. */
 static ek_overview_part *part_of(ek_overview *out, ek_overview_kind kind)
 {
