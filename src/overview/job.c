@@ -131,6 +131,22 @@ static ek_status predict(subject *s, ek_error *err)
     return EK_OK;
 }
 
+/* The first rule without a source that the verdict hangs on, as `evenkeel memory` names it. */
+static ek_status note_assumptions(subject *s, ek_error *err)
+{
+    const ek_memory *memory = s->has_estimate ? &s->estimate.memory : &s->memory;
+    ek_memory_assumption assumption[EK_MAX_ASSUMPTIONS];
+    int n = 0;
+    ek_status status = ek_memory_assumptions(&s->job, memory, assumption, &n, err);
+    if (status || n == 0)
+        return status;
+    return ek__overview_note(s->o,
+                             ek__pool_format(s->o->pool, "the verdict rests on an assumed rule: with %s=%s it %s",
+                                             assumption->rule, assumption->other,
+                                             assumption->fits ? "fits" : "does not fit"),
+                             err);
+}
+
 static ek_status find_remedies(subject *s, ek_error *err)
 {
     ek_overview_job *f = s->f;
@@ -187,6 +203,8 @@ ek_status ek__overview_job(ek__overview *o, const ek_overview_part *part, ek_err
     ek_status status = read_job(&s, part->path, part->kind == EK_OVERVIEW_MODEL, err);
     if (status == EK_OK && f->has_layout)
         status = predict(&s, err);
+    if (status == EK_OK && f->has_layout)
+        status = note_assumptions(&s, err);
     if (status == EK_OK && f->has_layout)
         status = find_remedies(&s, err);
     if (status == EK_OK && wants_search(&s))
