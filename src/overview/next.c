@@ -187,9 +187,13 @@ static const char *first_of(list *l, ek_overview_kind kind)
 static void of_run(list *l)
 {
     const char *job = first_of(l, EK_OVERVIEW_JOB);
-    add(l, 0, "every cause with its evidence, and the settings to change", "evenkeel diagnose %s", l->files);
+    add(l, 0, "every cause with its evidence, and the settings to change", "evenkeel diagnose %s%s", l->files,
+        l->o->options->device ? l->device : "");
     if (ek__overview_part(l->o->out, EK_OVERVIEW_TRACE))
         add(l, 0, "the timeline of every rank as a page for a browser", "evenkeel view %s -o run.html", l->files);
+    if (ek__overview_part(l->o->out, EK_OVERVIEW_LOG))
+        add(l, 0, "throughput, and with the training file and a device MFU", "evenkeel metrics %s%s", l->files,
+            l->device);
     if (job && l->o->job && l->o->job->device)
         add(l, EITHER, "the step and the memory that are predicted", "evenkeel estimate %s%s%s", job, l->device,
             l->size);

@@ -46,7 +46,7 @@ static void print_step(const page *p, double seconds, double tokens, double mfu,
 {
     if (isnan(seconds))
         return;
-    fprintf(p->out, "%s a step", ek__seconds(seconds).text);
+    fprintf(p->out, "%s%s a step", p->o->run ? "predicted: " : "", ek__seconds(seconds).text);
     if (device) {
         fputs(" on ", p->out);
         ek__print_name(device, p->out);

@@ -32,6 +32,12 @@ cp "$root/tests/data/job/llama.yaml" "it's here/a \$file.yaml"
 printf 'import torch\nloader = torch.utils.data.DataLoader(data, num_workers=0)\n' >train.py
 cp -r "$root/examples/run" run
 cp "$root/tests/data/job/llama.yaml" ./-dash.yaml
+mkdir logs
+for step in 1 2 3 4 5 6; do
+    echo " - INFO - { Epoch:[  1/  2], step:[    $step/ 6500], loss: 10.6, per_step_time: 88${step}0ms, lr: 1e-05, overflow cond: False, loss_scale: 1.0, global_norm: [50.88], train_throughput_per_npu: 152.7T"
+    echo ' - INFO -    0.0% |          | 0.45402 samples/s/p  4:09:25 }'
+done >logs/worker_0.log
+cp "$root/tests/data/job/llama.yaml" logs/train.yaml
 
 number=0
 failed=0
@@ -88,9 +94,15 @@ follow data/job/llama.yaml --devices 4 -t 1
 follow run
 follow run/train.yaml run/profile
 follow examples/trace
+follow logs/worker_0.log
+follow logs
+follow logs --device 910B
 follow examples
 follow examples/dryrun16
 follow examples/silu_mul.ir
+follow data/job_forms/nemo.yaml
+follow data/job_forms/llama_factory.yaml
+follow data/job_forms/internevo.py
 follow examples/llama175b_init.yaml
 follow examples/llama2_13b_runs.csv
 follow train.py
