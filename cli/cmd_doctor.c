@@ -25,7 +25,7 @@ static const cli_spec spec = {
     .summary =
         "Checks the installation: version and optional parts, a small prediction, cores with affinity and CPU quota,\n"
         "NUMA nodes, threads, memory, folders, MPI, browser, terminal, manual pages, completion. Each line is ok, a\n"
-        "note or a problem, with what to do.\n\n"
+        "note or a problem, with a remedy.\n\n"
         "Exit status: 0 nothing that is needed is broken, 1 a problem, 2 wrong usage.",
     .examples = "examples:\n"
                 "  evenkeel doctor\n"

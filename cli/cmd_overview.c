@@ -1,4 +1,4 @@
-/* `evenkeel FILE...`: what files and folders are, what can be said of them within seconds, and the commands to type
+/* `evenkeel FILE...`: files and folders described, with figures that take seconds at most, and the commands to type
  * next. */
 #include <string.h>
 #include <unistd.h>

@@ -1,5 +1,5 @@
-/* The pages of `evenkeel` without arguments and of `evenkeel --help`: what the program does, what to type for what
- * there is, and the commands by task. */
+/* The pages of `evenkeel` without arguments and of `evenkeel --help`: the purpose of the program, the first command to
+ * type, and the commands by task. */
 #include "front_page.h"
 
 #include <string.h>

@@ -6,9 +6,9 @@
 
 #include "cmd.h"
 
-/** What the program does, what to type, the main commands. @param command  [n] all commands */
+/** The purpose of the program, first commands, the main commands. @param command  [n] all commands */
 void cli_front_page(const ek_cmd *const *command, int n, FILE *out);
-/** What the program does, and all commands by task. */
+/** The purpose of the program, and all commands by task. */
 void cli_front_help(const ek_cmd *const *command, int n, FILE *out);
 
 #endif

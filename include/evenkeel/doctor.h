@@ -26,13 +26,13 @@ extern const char *const *const ek_doctor_level_name; /**< "ok", "note", "proble
 typedef struct ek_doctor_line {
     const char *id; /**< "cores", "mpi", ...; each once but "feature" */
     ek_doctor_level level;
-    const char *text;   /**< what was found, with its values */
-    const char *remedy; /**< what to do; NULL: nothing */
+    const char *text;   /**< the finding, with its values */
+    const char *remedy; /**< how to mend it; NULL: nothing to mend */
 } ek_doctor_line;
 
 enum { EK_MAX_DOCTOR_LINES = 40 };
 
-/** What was found. */
+/** All findings. */
 typedef struct ek_doctor {
     int n_lines;
     ek_doctor_line line[EK_MAX_DOCTOR_LINES];
@@ -41,7 +41,7 @@ typedef struct ek_doctor {
     struct ek__pool *pool;
 } ek_doctor;
 
-/** What only the program knows. */
+/** Facts that only the program knows. */
 typedef struct ek_doctor_options {
     const char *program; /**< path of the program: files are looked for where it is installed; NULL */
     const char *version; /**< of the headers that the program was compiled with; NULL */
@@ -57,7 +57,7 @@ typedef struct ek_doctor_options {
  *
  * @param options  NULL: those of a program without a terminal
  * @param out      ek_doctor_clear() frees it; untouched on failure
- * @return EK_OK, whatever was found; EK_ERR_MEMORY. Cost: some milliseconds, and what the launcher takes.
+ * @return EK_OK, whatever was found; EK_ERR_MEMORY. Cost: some milliseconds, and the time of the launcher.
  */
 ek_status ek_doctor_check(const ek_doctor_options *options, ek_doctor *out, ek_error *err);
 /** Free what it holds and zero it. Accepts a zeroed struct. */

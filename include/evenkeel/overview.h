@@ -1,5 +1,5 @@
-/* evenkeel/overview.h - files and folders recognised: one sentence on what they are, whether a job fits and how long
- * its step takes, what slows a measured run down, and the commands to type next.
+/* evenkeel/overview.h - files and folders recognised: one sentence that describes them, whether a job fits and how long
+ * its step takes, the causes of lost time of a measured run, and the commands to type next.
  *
  * Figures are those of the functions that the commands call: ek_memory_predict(), ek_estimate_of(), ek_layout_search(),
  * ek_diagnose().
@@ -21,7 +21,7 @@
 
 EK_BEGIN_DECLS
 
-/** What a file is. */
+/** Kinds of files. */
 typedef enum ek_overview_kind {
     EK_OVERVIEW_JOB,     /**< settings of a training job: a YAML, TOML, script or Python file */
     EK_OVERVIEW_MODEL,   /**< a config.json of Hugging Face: the sizes of a model, no degrees */
@@ -48,8 +48,8 @@ enum { EK_N_OVERVIEW_KINDS = EK_OVERVIEW_OTHER + 1 };
 extern const char *const *const ek_overview_kind_name;
 
 /**
- * What a file is, by its content. Names count where ek_run_kind_of() counts them, and for Python programs and reports
- * of Nsight Systems.
+ * The kind of a file, by its content. Names count where ek_run_kind_of() counts them, and for Python programs and
+ * reports of Nsight Systems.
  *
  * @return EK_OVERVIEW_OTHER also when the file cannot be read. O(bytes read): those of ek_run_kind_of(), and of files
  * up to 16 MB that it does not know all bytes.
@@ -142,14 +142,14 @@ typedef struct ek_overview {
     int n_paths;
     const char *path[EK_MAX_OVERVIEW_PATHS]; /**< as given */
     bool folder;                             /**< one of them is a folder */
-    const char *sentence;                    /**< what they are; no line ends */
+    const char *sentence;                    /**< describes them; no line ends */
     int n_parts;                             /**< by kind, in the order of ek_overview_kind; OTHER last */
     ek_overview_part part[EK_N_OVERVIEW_KINDS];
     const ek_overview_job *job;       /**< NULL: no job was read */
     const ek_overview_layout *layout; /**< NULL: none was looked for */
     const ek_overview_run *run;       /**< NULL: no measured run was read */
     int n_notes;
-    const char *note[EK_MAX_OVERVIEW_NOTES]; /**< what was assumed or left out */
+    const char *note[EK_MAX_OVERVIEW_NOTES]; /**< assumptions and omissions */
     int n_next;
     ek_overview_next next[EK_MAX_OVERVIEW_NEXT];
     struct ek__pool *pool;
@@ -169,12 +169,12 @@ typedef struct ek_overview_options {
 } ek_overview_options;
 
 /**
- * Recognise files and folders, and work out what can be said of them within seconds.
+ * Recognise files and folders, and compute the figures that take seconds at most.
  *
  * Files that are named must be readable; of folders, searched 8 levels deep, all that is recognised counts. A training
  * file is read and its memory predicted; with a device (or where no limit is known, on the usual one of the framework)
  * its step is estimated too. Where a number of devices is given and the file has no degrees or others, a layout is
- * searched. Traces, logs and what there is beside them are read as one run and diagnosed.
+ * searched. Traces, logs and the files beside them are read as one run and diagnosed.
  *
  * @param path     [n_paths], borrowed until ek_overview_clear(); 1 to EK_MAX_OVERVIEW_PATHS
  * @param options  NULL: the usual ones

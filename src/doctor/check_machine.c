@@ -1,4 +1,4 @@
-/* The machine: cores with what limits them, nodes of memory, memory, folders that are written into. */
+/* The machine: cores and their limits, nodes of memory, memory, folders that are written into. */
 #include <errno.h>
 #include <math.h>
 #include <stdio.h>

@@ -1,4 +1,5 @@
-/* The terminal, and what is installed for it: character set, colours, width; manual pages; completion of the shell. */
+/* The terminal and the files that are installed for it: character set, colours, width; manual pages; completion of the
+ * shell. */
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>

@@ -1,4 +1,4 @@
-/* What the checks of an installation share: adding a line, looking for programs, reading files of the kernel. */
+/* Shared by the checks of an installation: adding a line, looking for programs, reading files of the kernel. */
 #include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>

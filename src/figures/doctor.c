@@ -11,8 +11,8 @@ const char *const *const ek_doctor_level_name = ek__doctor_level_name;
 static const ek__member line[] = {
     {"id", TEXT(id), "of the check; each once but `feature`"},
     {"level", WORD(level, ek__doctor_level_name), "`ok`, `note` or `problem`"},
-    {"text", TEXT(text), "what was found"},
-    {"remedy", TEXT(remedy), "what to do; null: nothing"},
+    {"text", TEXT(text), "the finding"},
+    {"remedy", TEXT(remedy), "how to mend it; null: nothing to mend"},
 };
 static const ek__fields lines = {FIELDS(line, "lines[]", NULL)};
 #undef EK__T

@@ -48,7 +48,7 @@ static const ek__member job[] = {
     {"device", TEXT(device), "that the figures are of; null: none"},
     {"device_assumed", FLAG(device_assumed), "no device was given"},
     {"fits", FLAG(fits), "the largest peak is within the limit; null: no limit is known", KNOWN(has_limit)},
-    {"limit_mb", BYTES_MB(limit), "what a device has; null: not known", KNOWN(has_limit)},
+    {"limit_mb", BYTES_MB(limit), "memory limit of a device; null: not known", KNOWN(has_limit)},
     {"peak_mb", BYTES_MB(peak), "of the fullest stage; null: not known", KNOWN(has_layout)},
     {"margin_mb", GET(BYTES_MB, margin), "the limit less the peak; null: not known", KNOWN(has_limit)},
     {"fullest_stage", COUNT(fullest), "from 0; null: not known", KNOWN(has_layout)},
@@ -75,7 +75,7 @@ static const ek__member layout[] = {
     {"found", FLAG(found), "a layout fits"},
     {"proved", FLAG(proved), "no layout is better; null: none was found", KNOWN(is_found)},
     {"layout", TEXT(words), "the best one; where none fits the one that needs least"},
-    {"limit_mb", BYTES_MB(limit), "what a device has"},
+    {"limit_mb", BYTES_MB(limit), "memory limit of a device"},
     {"peak_mb", BYTES_MB(peak), "of the fullest stage; where no layout fits the least there is"},
     {"fullest_stage", COUNT(fullest), "from 0; null: none was found", KNOWN(is_found)},
     {"step_time_s", SECONDS(step_seconds), "null: none was found"},
@@ -115,7 +115,7 @@ static const ek__fields runs = {FIELDS(run, "run", "null: no measured run was re
 CONDITION(is_certain, it->exit_status >= 0 && !it->fill_in);
 static const ek__member next[] = {
     {"command", TEXT(command), "for a POSIX shell"},
-    {"why", TEXT(why), "what it shows"},
+    {"why", TEXT(why), "its purpose"},
     {"exit_status", COUNT(exit_status), "of the command; null: 0 or 1, which the command finds out", KNOWN(is_certain)},
     {"fill_in", FLAG(fill_in), "words in capitals have to be replaced first"},
 };
@@ -133,12 +133,12 @@ static const ek__member overview[] = {
     {"version", GET(COUNT, version), "of this contract, 1; fields may be added without a new number"},
     {"paths", SHORT_ARRAY(n_paths, path, ek__list_of_texts), "as given"},
     {"folder", FLAG(folder), "one of them is a folder"},
-    {"sentence", TEXT(sentence), "what they are"},
+    {"sentence", TEXT(sentence), "describes them"},
     {"parts", ARRAY(n_parts, part, parts), "the files by kind"},
     {"job", FOUND(job_of, jobs), "of the first training file"},
     {"layout", FOUND(layout_of, layouts), "the best one for `--devices`, as far as a search of seconds finds it"},
-    {"run", FOUND(run_of, runs), "what was measured"},
-    {"notes", SHORT_ARRAY(n_notes, note, ek__list_of_texts), "what was assumed or left out"},
+    {"run", FOUND(run_of, runs), "the measured run"},
+    {"notes", SHORT_ARRAY(n_notes, note, ek__list_of_texts), "assumptions and omissions"},
     {"next", ARRAY(n_next, next, nexts), "commands to type next"},
 };
 static const ek__fields fields = {FIELDS(overview, NULL, NULL), .lines = true};

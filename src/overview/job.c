@@ -13,7 +13,7 @@
 #include "overview/kind.h"
 #include "overview/overview_internal.h"
 
-/* What the usual hardware of a framework is: Ascend for those of MindSpore, whose YAMLs the tuning guides give for it.
+/* The usual hardware of a framework: Ascend for those of MindSpore, whose YAMLs the tuning guides give for it.
  */
 static const char *usual_device(ek_framework framework)
 {
@@ -44,7 +44,7 @@ static void clear(subject *s)
     ek_job_clear(&s->job);
 }
 
-/* ---- what the file says ---- */
+/* ---- the file ---- */
 
 static ek_status describe(subject *s, const char *path, ek_error *err)
 {
@@ -175,7 +175,7 @@ static ek_status read_job(subject *s, const char *path, bool is_model, ek_error 
     ek_job_overrides overrides = ek_job_overrides_none();
     overrides.seq_length = s->o->options->seq_length;
     overrides.limit_mb = s->o->options->limit_mb;
-    /* What the reader takes for a run that a model's file does not say is not what is searched. */
+    /* The reader warns of the run that it assumes for a model; the search chooses another. */
     const ek_listener *warnings = is_model ? NULL : s->o->options->warnings;
     ek_status status = ek_job_read(path, &overrides, warnings, &s->job, err);
     if (status == EK_OK)

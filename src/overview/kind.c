@@ -1,4 +1,4 @@
-/* What a file is: the kinds that a run's files have (run/kind.c), and beside them training files of every framework,
+/* Kinds of files: those of a run (run/kind.c), training files of every framework,
  * device files, tables of measurements, pages and programs. */
 #include <fnmatch.h>
 #include <stdio.h>
@@ -47,7 +47,7 @@ static bool is_report(const char *path)
     return ends_with_any(path, ends);
 }
 
-/* A mapping with what every device file has to have. */
+/* A mapping with the key that every device file needs. */
 static bool is_device(const char *name, const char *text, size_t size)
 {
     ek__config_tree *doc = NULL;

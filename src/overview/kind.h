@@ -1,4 +1,4 @@
-/* overview/kind.h - a file's kind, and what a training file is called. */
+/* overview/kind.h - a file's kind, and the name of a training file's format. */
 #ifndef EK_OVERVIEW_KIND_H
 #define EK_OVERVIEW_KIND_H
 

@@ -1,4 +1,4 @@
-/* The commands to type next, exactly as a shell takes them, with what each does and how it exits. */
+/* The commands to type next, exactly as a shell takes them, each with its purpose and its exit status. */
 #include <inttypes.h>
 #include <stdarg.h>
 #include <stdio.h>
@@ -201,7 +201,7 @@ static void of_run(list *l)
         add(l, 0, "where the time of each rank went, as tables", "evenkeel trace %s", l->files);
 }
 
-/* What to do with a file of one of the other kinds: a command with %s for the file. */
+/* Commands for the other kinds, with %s for the file. */
 static const struct {
     ek_overview_kind kind;
     int exit_status;

@@ -1,4 +1,4 @@
-/* overview/overview_internal.h - what the parts of an overview share: the files that were found, the job and the run
+/* overview/overview_internal.h - shared by the parts of an overview: the files that were found, the job and the run
  * that are worked out from them, and the commands that follow. */
 #ifndef EK_OVERVIEW_OVERVIEW_INTERNAL_H
 #define EK_OVERVIEW_OVERVIEW_INTERNAL_H
@@ -24,10 +24,10 @@ ek_status ek__overview_add(ek__overview *o, const char *path, ek_error *err);
 /** The part of a kind; NULL: there is none. */
 const ek_overview_part *ek__overview_part(const ek_overview *overview, ek_overview_kind kind);
 
-/** Several training files: they are of several jobs, and what is beside them is of no one run. */
+/** Several training files: they are of several jobs, and the files beside them of no one run. */
 bool ek__overview_is_collection(const ek_overview *overview);
 
-/** Read the job of a training file or a model, the first of its part, and what follows from it on a device: out->job
+/** Read the job of a training file or a model, the first of its part, and predict it on a device: out->job
  * and out->layout.
  *  @return as ek_overview_of() */
 ek_status ek__overview_job(ek__overview *o, const ek_overview_part *part, ek_error *err);

@@ -1,4 +1,4 @@
-/* The files that an overview is of: those that were named, and what folders have, counted by kind. Symbolic links to
+/* The files of an overview: those that were named, and those of folders, counted by kind. Symbolic links to
  * folders are not followed, so that the walk ends. */
 #include <assert.h>
 #include <dirent.h>
@@ -17,7 +17,7 @@
 
 enum { MAX_DEPTH = 8, MAX_PATH = 4096 };
 
-/* What several files of a kind are called; of one that is named, with its article. */
+/* Names of several files of a kind, and of one with its article. */
 static const struct {
     const char *many, *one;
 } titles[EK_N_OVERVIEW_KINDS] = {
@@ -128,7 +128,7 @@ static ek_status walk(ek__overview *o, const char *folder, int depth, ek_error *
     return status;
 }
 
-/* ---- what was named ---- */
+/* ---- named paths ---- */
 
 /* A file that is none of the known kinds, in a sentence. */
 static ek_status refuse(const char *path, ek_error *err)

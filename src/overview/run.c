@@ -1,4 +1,4 @@
-/* A measured run of an overview: what there is of it read together and diagnosed, as `evenkeel diagnose` does. */
+/* A measured run of an overview: its files read together and diagnosed, as `evenkeel diagnose` does. */
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
@@ -92,7 +92,7 @@ ek_status ek__overview_run(ek__overview *o, ek_error *err)
         return ek__no_memory(err);
     if (status == EK_OK)
         return EK_OK;
-    /* What the files are is worth knowing also where one of them is damaged. */
+    /* The list of files is useful also where one of them is damaged. */
     const char *note = ek__pool_format(o->pool, "the run was not diagnosed: %s", why.message);
     return note ? ek__overview_note(o, note, err) : ek__no_memory(err);
 }

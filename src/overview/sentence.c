@@ -1,4 +1,4 @@
-/* The sentence of an overview: what the files are. */
+/* The sentence of an overview, which names the files. */
 #include <inttypes.h>
 #include <stdarg.h>
 #include <stdio.h>

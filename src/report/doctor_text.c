@@ -1,4 +1,4 @@
-/* A checked installation for people: a line a check, what to do below those that are not well, and a verdict. */
+/* A checked installation for people: a line a check, remedies below those that need one, and a verdict. */
 #include "base/page.h"
 #include "evenkeel/doctor.h"
 #include "report/report_internal.h"

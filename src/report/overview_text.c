@@ -1,4 +1,4 @@
-/* An overview for people: the sentence, whether it fits and how fast it is, what slows a run down, and the commands to
+/* An overview for people: the sentence, whether it fits and how fast it is, causes of lost time, and the commands to
  * type next. */
 #include <math.h>
 #include <string.h>

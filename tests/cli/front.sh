@@ -80,6 +80,7 @@ TMPDIR=$work/nothing bin/evenkeel doctor --format json >out 2>err
     grep -q '"id": "temporary", "level": "problem"' out
 ok $? 'the same as JSON'
 # OpenBLAS starts threads as the program begins, and waits for ever where they get no memory.
+# shellcheck disable=SC3045 # dash and bash have it
 (ulimit -v 200000 && OPENBLAS_NUM_THREADS=1 timeout 30 bin/evenkeel doctor) >out 2>err
 code=$?
 if [ -s out ]; then
