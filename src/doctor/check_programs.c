@@ -1,5 +1,5 @@
 /* Programs that are used where they are there: MPI for several processes, a browser for pages, nsys for its reports. */
-#include <stdint.h>
+#include <stdio.h>
 #include <stdlib.h>
 
 #include "base/child.h"
@@ -18,7 +18,8 @@ void ek__check_mpi(ek__doctor *d)
     for (int i = 0; i < 3 && !launcher; i++)
         launcher = ek__doctor_find(d, names[i]);
     if (launcher) {
-        char option[] = "--version", *const argv[] = {(char *)(uintptr_t)launcher, option, NULL};
+        char path[4096], option[] = "--version", *const argv[] = {path, option, NULL};
+        snprintf(path, sizeof path, "%s", launcher);
         ek__child_first_line(argv, ANSWER_SECONDS, version, sizeof version);
     }
     const char *between = version[0] ? ": " : "";

@@ -57,7 +57,8 @@ else
 fi
 
 bin/evenkeel doctor >out 2>err
-[ $? = 0 ] && has ok version "$(bin/evenkeel --version | sed 1q)" && has ok work 'a small job was predicted: [0-9.]+ ms a step'
+code=$?
+[ $code = 0 ] && has ok version "$(bin/evenkeel --version | sed 1q)" && has ok work 'a small job was predicted: [0-9.]+ ms a step'
 ok $? 'what is needed is there: exit 0'
 if command -v nproc >/dev/null; then
     grep -qE "cores +$(nproc) of [0-9]+ cores may be used" out
@@ -92,7 +93,8 @@ fi
 
 # Programs are looked for in PATH: none, then some that print versions, then one that waits for ever.
 PATH=$work/none bin/evenkeel doctor >out 2>err
-[ $? = 0 ] && has note mpi 'no launcher' && has note browser 'no browser'
+code=$?
+[ $code = 0 ] && has note mpi 'no launcher' && has note browser 'no browser'
 ok $? 'no programs: notes, exit 0'
 mkdir tools
 printf '#!/bin/sh\necho "launcher 1.2"\n' >tools/mpirun
@@ -105,7 +107,8 @@ ok $? 'programs with their version'
 printf '#!/bin/sh\nexec sleep 60\n' >tools/mpirun
 began=$(date +%s)
 PATH=$work/tools:$PATH bin/evenkeel doctor >out 2>err
-[ $? = 0 ] && [ $(($(date +%s) - began)) -le 6 ] && has ok mpi "started by $work/tools/mpirun"
+code=$?
+[ $code = 0 ] && [ $(($(date +%s) - began)) -le 6 ] && has ok mpi "started by $work/tools/mpirun"
 ok $? 'a launcher that does not answer costs 2 s'
 
 mkdir -p prefix/bin prefix/share/man/man1 prefix/share/bash-completion/completions
