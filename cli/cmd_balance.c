@@ -14,6 +14,7 @@
 #include "interactive.h"
 #include "model.h"
 #include "named_files.h"
+#include "overview.h"
 #include "page.h"
 #include "progress.h"
 #include "quick.h"
@@ -154,6 +155,11 @@ static const cli_option options[] = {
 /* clang-format on */
 
 extern const ek_cmd cmd_guide;
+
+bool cli_balance_option(const char *word)
+{
+    return cli_has_option(options, word);
+}
 
 static const cli_spec spec = {
     .usage = "evenkeel balance [OPTIONS] FILE\n       evenkeel balance [OPTIONS] --init FILE\n       evenkeel balance",
@@ -524,4 +530,5 @@ static int run(int argc, char **argv)
     return code;
 }
 
-const ek_cmd cmd_balance = {"balance", "choose layers and recomputation for every pipeline stage", run, true};
+const ek_cmd cmd_balance = {"balance", "find the layers and the recomputation of every pipeline stage (as SAPP)", run,
+                            true, CLI_GROUP_PIPELINE};

@@ -249,5 +249,5 @@ static int run(int argc, char **argv)
     return code;
 }
 
-const ek_cmd cmd_calibrate = {"calibrate", "fit a device or cluster to measured runs, profiles, kernels and links", run,
-                              false};
+const ek_cmd cmd_calibrate = {"calibrate", "fit a device file to measured runs, profiles, kernels and links", run,
+                              false, CLI_GROUP_DEVICE};

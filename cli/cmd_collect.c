@@ -280,4 +280,5 @@ static int run(int argc, char **argv)
     return code;
 }
 
-const ek_cmd cmd_collect = {"collect", "collect the peaks of a dry run's logs for an init file", run, false};
+const ek_cmd cmd_collect = {"collect", "read the peaks of a dry run's logs into an init file", run, false,
+                            CLI_GROUP_DRYRUN};

@@ -309,5 +309,5 @@ static int run(int argc, char **argv)
     return convert_file(&c, path, c.n_layers ? &layers : NULL);
 }
 
-const ek_cmd cmd_convert = {"convert", "write a plan as the settings of a framework, or into a training YAML", run,
-                            false};
+const ek_cmd cmd_convert = {"convert", "write a plan as the settings of a framework, or into a training file", run,
+                            false, CLI_GROUP_PIPELINE};

@@ -310,5 +310,5 @@ static int run(int argc, char **argv)
     return code;
 }
 
-const ek_cmd cmd_diagnose = {"diagnose", "say what holds a training run back, ranked by what a change would bring", run,
-                             false};
+const ek_cmd cmd_diagnose = {"diagnose", "find what slows a training run down, the largest gain first", run, false,
+                             CLI_GROUP_RUN};

@@ -282,5 +282,5 @@ done:
     return code;
 }
 
-const ek_cmd cmd_dryrun_script = {"dryrun-script", "write the script that dry-runs one rank of every stage", run,
-                                  false};
+const ek_cmd cmd_dryrun_script = {"dryrun-script", "write the script that dry-runs one rank of every stage", run, false,
+                                  CLI_GROUP_DRYRUN};

@@ -230,5 +230,5 @@ static int run(int argc, char **argv)
     return code;
 }
 
-const ek_cmd cmd_estimate = {"estimate", "say how long a step of a job takes on a device, and whether it fits", run,
-                             false};
+const ek_cmd cmd_estimate = {"estimate", "predict the time of a step on a device, and whether the memory fits", run,
+                             false, CLI_GROUP_JOB};

@@ -215,4 +215,5 @@ static int run(int argc, char **argv)
     return code;
 }
 
-const ek_cmd cmd_guide = {"guide", "choose the dry runs that tell what a layer holds", run, false};
+const ek_cmd cmd_guide = {"guide", "choose the dry runs that determine the memory of a layer", run, false,
+                          CLI_GROUP_DRYRUN};

@@ -274,5 +274,5 @@ static int run(int argc, char **argv)
     return code;
 }
 
-const ek_cmd cmd_ir = {"ir", "say from a compiled graph (.ir) whether recomputation is in effect, and what is sent",
-                       run, false};
+const ek_cmd cmd_ir = {"ir", "check compiled graphs (.ir) of MindSpore: recomputation and communication", run, false,
+                       CLI_GROUP_RUN};

@@ -267,4 +267,4 @@ static int run(int argc, char **argv)
 }
 
 const ek_cmd cmd_lint = {"lint", "check training files, launch scripts and programs against the tuning guides", run,
-                         false};
+                         false, CLI_GROUP_JOB};

@@ -491,4 +491,5 @@ static int run(int argc, char **argv)
     return code;
 }
 
-const ek_cmd cmd_memory = {"memory", "predict from a training YAML what every stage holds at its peak", run, false};
+const ek_cmd cmd_memory = {"memory", "predict the peak memory of every pipeline stage from a training file", run, false,
+                           CLI_GROUP_JOB};

@@ -509,5 +509,5 @@ static int run(int argc, char **argv)
     return code;
 }
 
-const ek_cmd cmd_metrics = {"metrics", "say how well a run uses its devices: throughput, MFU, HFU, linearity, bubble",
-                            run, false};
+const ek_cmd cmd_metrics = {"metrics", "compute throughput, MFU, HFU, linearity and bubble of a run", run, false,
+                            CLI_GROUP_RUN};

@@ -1,5 +1,6 @@
 /* `evenkeel plan`: finds the layouts of a training job over a number of devices with the shortest step, proved. */
 #include <inttypes.h>
+#include <limits.h>
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -64,9 +65,9 @@ static const cli_option options[] = {
      CLI_CALL(command, job.overrides.limit_mb, cli_take_memory),
      .manual = "memory of a device that the framework may use: MB, or with a unit as `58GB`; by default the limit of "
                "the file, else all memory of the device"},
-    {"global-batch", "N", "sequences of a step; those of the job", "the job",
+    {"global-batch", "N", "sequences of a step; those of the job, or about 4 million tokens", "the job",
      CLI_INT(command, global_batch, 1, 1 << 30),
-     .manual = "sequences of a step of all devices; else those of the file"},
+     .manual = "sequences of a step of all devices; by default those of the file, else about 4 million tokens"},
     {"seq-length", "N", "tokens of a sequence; overrides the file", NULL,
      CLI_INT(command, job.overrides.seq_length, 1, 1 << 28)},
     {"num-layers", "N", "decoder layers, likewise", NULL, CLI_INT(command, job.overrides.n_layers, 1, EK_MAX_LAYERS)},
@@ -241,8 +242,11 @@ static bool settle_size(command *c, const ek_job *job)
     }
     bool batches = c->values.n > 0 && c->values.what == EK_SWEEP_BATCH;
     if (c->global_batch == 0 && batch == 1 && !batches && c->layout.n_devices > 1) {
-        cli_error(NULL, "no global batch: a step of '%s' has one sequence; give --global-batch N", c->source);
-        return false;
+        int64_t usual = ek_layout_default_batch(job->parallel.seq_length, c->layout.n_devices);
+        c->global_batch = (int)fmin((double)usual, INT_MAX);
+        if (!c->quiet)
+            cli_note("--global-batch is not given: %d sequences of %d tokens, about 4 million tokens a step",
+                     c->global_batch, job->parallel.seq_length);
     }
     c->layout.global_batch = c->global_batch;
     return true;
@@ -399,4 +403,5 @@ static int run(int argc, char **argv)
     return code;
 }
 
-const ek_cmd cmd_plan = {"plan", "choose degrees, chunks, micro-batch and recomputation of a job, proved", run, true};
+const ek_cmd cmd_plan = {"plan", "find the degrees, layer split and recomputation with the shortest step", run, true,
+                         CLI_GROUP_JOB};

@@ -463,5 +463,5 @@ static int run(int argc, char **argv)
     return code != EXIT_DONE || (c.links && !plan && !c.uniform) ? code : rehearse(&c, plan, rehearser);
 }
 
-const ek_cmd cmd_rehearse = {"rehearse", "run a plan for real with processes that send messages (evenkeel-mpi)", run,
-                             true};
+const ek_cmd cmd_rehearse = {"rehearse", "run a plan with real processes and messages (evenkeel-mpi)", run, true,
+                             CLI_GROUP_PIPELINE};

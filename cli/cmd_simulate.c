@@ -93,4 +93,4 @@ static int run(int argc, char **argv)
     return fine ? EXIT_DONE : EXIT_WRONG;
 }
 
-const ek_cmd cmd_simulate = {"simulate", "run a given plan through a schedule", run, false};
+const ek_cmd cmd_simulate = {"simulate", "simulate a given plan under a schedule", run, false, CLI_GROUP_PIPELINE};

@@ -413,5 +413,4 @@ static int run(int argc, char **argv)
     return code;
 }
 
-const ek_cmd cmd_trace = {"trace", "say from profiler traces where a step's time went, and what to do about it", run,
-                          true};
+const ek_cmd cmd_trace = {"trace", "analyse profiler traces: where the time of a step goes", run, true, CLI_GROUP_RUN};

@@ -290,5 +290,5 @@ static int run(int argc, char **argv)
     return code;
 }
 
-const ek_cmd cmd_view = {"view", "show runs and plans in a browser: a page, or a server for traces of any size", run,
-                         false};
+const ek_cmd cmd_view = {"view", "show runs and plans in a browser: a page, or a server for large traces", run, false,
+                         CLI_GROUP_RUN};

@@ -1,14 +1,18 @@
 /* The command `evenkeel`: picks a command from the list and runs it. */
+#include <ctype.h>
 #include <malloc.h>
 #include <signal.h>
 #include <stdio.h>
 #include <string.h>
+#include <unistd.h>
 
 #include "evenkeel/evenkeel.h"
 
 #include "cmd.h"
 #include "files.h"
+#include "front_page.h"
 #include "options.h"
+#include "overview.h"
 #include "search.h"
 #include "team.h"
 
@@ -18,22 +22,6 @@ CMD_LIST(DECLARE)
 #define POINT(id) &cmd_##id,
 static const ek_cmd *const commands[] = {CMD_LIST(POINT)};
 enum { N_COMMANDS = sizeof commands / sizeof *commands };
-
-static void print_help(FILE *out)
-{
-    fputs("Evenkeel balances the stages of pipeline-parallel training: how many layers each stage holds and what they\n"
-          "recompute, so that a step is as short as possible and no stage runs out of memory.\n\n"
-          "usage: evenkeel COMMAND [OPTIONS]\n\ncommands:\n",
-          out);
-    for (int i = 0; i < N_COMMANDS; i++)
-        fprintf(out, "  %-14s  %s\n", commands[i]->name, commands[i]->summary);
-    fputs("\noptions:\n"
-          "  --help     this text; `evenkeel COMMAND --help` explains a command\n"
-          "  --version  the version\n\n"
-          "example:\n"
-          "  evenkeel balance init.yaml -s 16 -i 3 -mb 16 -mem 56000\n",
-          out);
-}
 
 static int printed(void)
 {
@@ -50,13 +38,28 @@ static void keep_memory(void)
 #endif
 }
 
-/* The first line is for scripts, each further one names a part that this build lacks. */
+/* The first line is for scripts. The second lists the optional parts of this build, each further one a missing part. */
 static void print_version(void)
 {
     puts("evenkeel " EK_VERSION);
+    const char *between = "with ";
+    for (int i = 0; i < EK_N_FEATURES; i++)
+        if (ek_has_feature((ek_feature)i)) {
+            printf("%s%s", between, ek_feature_title((ek_feature)i));
+            between = ", ";
+        }
+    puts(between[0] == ',' ? "" : "without optional parts");
     for (int i = 0; i < EK_N_FEATURES; i++)
         if (ek_feature_absent((ek_feature)i))
             puts(ek_feature_absent((ek_feature)i));
+}
+
+/* On a terminal a page for people. A script whose arguments are missing shall fail, as with all wrong usage. */
+static int run_without_arguments(void)
+{
+    bool people = cli_is_terminal(STDOUT_FILENO);
+    cli_front_page(commands, N_COMMANDS, people ? stdout : stderr);
+    return people ? printed() : EXIT_WRONG;
 }
 
 static int run_command(const ek_cmd *command, int argc, char **argv)
@@ -65,20 +68,43 @@ static int run_command(const ek_cmd *command, int argc, char **argv)
     return cli_team_end(code == EXIT_DONE ? command->run(argc, argv) : code);
 }
 
+/* A file or a folder. What has a point or a slash in it can be no command: that it is not there is what to report. */
+static bool is_path(const char *word)
+{
+    return access(word, F_OK) == 0 || strpbrk(word, "./") != NULL;
+}
+
+static bool is_option(const char *word)
+{
+    return word[0] == '-' && word[1] && !isdigit((unsigned char)word[1]) && word[1] != '.';
+}
+
+/* `evenkeel FILE...`, and calls of SAPP's pipeline balance, which has options and no commands. */
+static int run_without_command(int argc, char **argv)
+{
+    const char *other = NULL;
+    for (int i = 1; i < argc && strcmp(argv[i], "--") != 0 && !other; i++)
+        if (is_option(argv[i]) && !cli_overview_option(argv[i]))
+            other = argv[i];
+    if (other && cli_balance_option(other)) {
+        cli_note("'%s' is an option of `evenkeel balance`, which is run", other);
+        return run_command(&cmd_balance, argc, argv);
+    }
+    return run_command(&cmd_overview, argc, argv);
+}
+
 int main(int argc, char **argv)
 {
     /* A file that grows beyond `ulimit -f` fails as on a full disk, and the partial file is removed. */
     signal(SIGXFSZ, SIG_IGN);
     cli_clear_up_at_ends();
     keep_memory();
-    if (argc < 2) {
-        print_help(stderr);
-        return EXIT_WRONG;
-    }
+    if (argc < 2)
+        return run_without_arguments();
     const char *name = argv[1];
     if (strcmp(name, "--help") == 0 || strcmp(name, "-h") == 0 || strcmp(name, "-help") == 0 ||
         strcmp(name, "help") == 0) {
-        print_help(stdout);
+        cli_front_help(commands, N_COMMANDS, stdout);
         return printed();
     }
     if (strcmp(name, "--version") == 0 || strcmp(name, "-version") == 0 || strcmp(name, "-V") == 0) {
@@ -93,11 +119,8 @@ int main(int argc, char **argv)
     for (int i = 0; i < N_COMMANDS; i++)
         if (strcmp(name, commands[i]->name) == 0)
             return run_command(commands[i], argc - 1, argv + 1);
-    if (name[0] == '-') {
-        cli_error(NULL, "a command comes before options such as '%s'; to balance stages: evenkeel balance %s ...", name,
-                  name);
-        return EXIT_WRONG;
-    }
+    if (name[0] == '-' || is_path(name))
+        return run_without_command(argc, argv);
     const char *names[N_COMMANDS];
     for (int i = 0; i < N_COMMANDS; i++)
         names[i] = commands[i]->name;
@@ -105,6 +128,6 @@ int main(int argc, char **argv)
     if (near)
         cli_error(NULL, "no command is called '%s'; did you mean '%s'?", name, near);
     else
-        cli_error(NULL, "no command is called '%s'; see `evenkeel --help`", name);
+        cli_error(NULL, "no command and no file is called '%s'; see `evenkeel --help`", name);
     return EXIT_WRONG;
 }

@@ -315,6 +315,23 @@ static void print_help(const cli_spec *spec, const row_list *list)
     printf("\n%s", spec->examples);
 }
 
+bool cli_has_option(const cli_option *rows, const char *word)
+{
+    const char *bare = word + strspn(word, "-");
+    size_t n = strcspn(bare, "=");
+    for (const cli_option *row = rows; row->names || row->rows; row++) {
+        if (row->rows && cli_has_option(row->rows, word))
+            return true;
+        for (const char *name = row->names; name && *name;) {
+            size_t length = strcspn(name, "|");
+            if (length == n && strncmp(name, bare, n) == 0)
+                return true;
+            name += length + (name[length] == '|');
+        }
+    }
+    return false;
+}
+
 bool cli_is(const cli_option *option, const char *name)
 {
     size_t length = strcspn(option->names, "|");

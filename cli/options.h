@@ -157,6 +157,9 @@ const char **cli_operands(int argc);
  */
 int cli_parse(const cli_spec *spec, int argc, char **argv, void *base, const char **operand);
 
+/** Is `word`, with its dashes and an optional =VALUE, a name of one of the rows or of the rows that they include? */
+bool cli_has_option(const cli_option *rows, const char *word);
+
 /** Is `name` the first name of `option`? */
 bool cli_is(const cli_option *option, const char *name);
 

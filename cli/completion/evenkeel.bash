@@ -7,10 +7,17 @@ _evenkeel() {
     COMPREPLY=()
     # What is behind `trace merge`, `trace cut` and `ir diff` are their options.
     [[ $COMP_CWORD -gt 2 && "$command ${COMP_WORDS[2]}" == @('trace merge'|'trace cut'|'ir diff') ]] && asked+=("${COMP_WORDS[2]}")
+    local commands
+    commands=$(evenkeel --complete 2>/dev/null | cut -f 1)
     if [ "$COMP_CWORD" = 1 ]; then
-        mapfile -t COMPREPLY < <(compgen -W "$(evenkeel --complete 2>/dev/null | cut -f 1) --help --version" -- "$word")
+        case $word in
+        -*) mapfile -t COMPREPLY < <(compgen -W "--help --version $(evenkeel overview --complete 2>/dev/null | cut -f 1)" -- "$word") ;;
+        *) mapfile -t COMPREPLY < <(compgen -f -W "$commands" -- "$word") ;; # a file needs no command
+        esac
         return
     fi
+    # Without a command the options are those of files.
+    [[ $'\n'$commands$'\n' == *$'\n'"$command"$'\n'* ]] || asked=(overview)
     if [[ $before == -* ]]; then
         while IFS=$'\t' read -r name value _; do
             # One dash and two are the same. An empty value is a flag: what follows it is no value.

@@ -3,6 +3,11 @@
 
 function __evenkeel_asked --description 'the command whose options are wanted; trace merge, trace cut and ir diff have their own'
     set -l words (commandline -opc)
+    # Without a command the options are those of files.
+    if not contains -- $words[2] (evenkeel --complete 2>/dev/null | string replace -r '\t.*' '')
+        echo overview
+        return
+    end
     echo $words[2]
     if test (count $words) -gt 2; and contains -- "$words[2] $words[3]" 'trace merge' 'trace cut' 'ir diff'
         echo $words[3]
@@ -45,6 +50,7 @@ end
 
 complete -c evenkeel -f
 complete -c evenkeel -n 'test (count (commandline -opc)) -eq 1' -a '(evenkeel --complete 2>/dev/null)'
+complete -c evenkeel -n 'test (count (commandline -opc)) -eq 1' -a '(__fish_complete_path (commandline -ct))'
 complete -c evenkeel -n 'test (count (commandline -opc)) -eq 1' -l version -d 'the version'
 complete -c evenkeel -n 'test (count (commandline -opc)) -eq 1' -l help -d 'the commands'
 complete -c evenkeel -n 'test (count (commandline -opc)) -gt 1' -a '(__evenkeel_complete)'

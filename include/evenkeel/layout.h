@@ -102,6 +102,17 @@ typedef struct ek_layout_options {
 /** Ten plans, 120 s, all cores, everything free. */
 void ek_layout_options_init(ek_layout_options *options);
 
+/**
+ * A global batch for a job whose file says none: the multiple of the devices nearest to 2^22 tokens a step, one
+ * sequence a device at least. So large are steps of published pretraining runs (Llama 2: 4 million tokens,
+ * arXiv 2307.09288), and every data-parallel degree divides it.
+ *
+ * @param seq_length  tokens of a sequence, 1 or more
+ * @param n_devices   1 or more
+ * @return sequences of a step
+ */
+int64_t ek_layout_default_batch(int seq_length, int n_devices);
+
 /** Why a layout is not among the plans. */
 typedef enum ek_layout_fate {
     EK_FATE_PLAN,     /**< it is */

@@ -58,6 +58,8 @@ typedef struct ek_memory_peak ek_memory_peak;
 typedef struct ek_mitigation ek_mitigation;
 typedef struct ek_memory_report ek_memory_report;
 typedef struct ek_metrics ek_metrics;
+typedef struct ek_overview ek_overview;
+typedef struct ek_doctor ek_doctor;
 typedef struct ek_metrics_input ek_metrics_input;
 typedef struct ek_metrics_prediction ek_metrics_prediction;
 typedef struct ek_chunk_cost ek_chunk_cost;

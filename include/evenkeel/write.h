@@ -41,6 +41,8 @@ EK_BEGIN_DECLS
  *  metrics        text, json, openmetrics
  *  devices        text, json; of nothing (NULL): all devices
  *  trace          text, json, jsonl (a line a rank), csv (a table), svg, sqlite
+ *  overview       text, json
+ *  doctor         text, json
  *  page           html, json (the page's document) */
 #define EK_OUTPUT_LIST(X)                                                                                              \
     X(BALANCE, balance, ek_report)                                                                                     \
@@ -64,7 +66,9 @@ EK_BEGIN_DECLS
     X(METRICS, metrics, ek_metrics_report)                                                                             \
     X(DEVICES, devices, void)                                                                                          \
     X(TRACE, trace, ek_trace_report)                                                                                   \
-    X(PAGE, page, ek_view)
+    X(PAGE, page, ek_view)                                                                                             \
+    X(OVERVIEW, overview, ek_overview)                                                                                 \
+    X(DOCTOR, doctor, ek_doctor)
 
 typedef enum ek_output_kind {
 #define EK_OUTPUT_KIND(constant, name, type) EK_OUTPUT_##constant,
@@ -78,8 +82,8 @@ typedef struct ek_output {
     ek_output_kind kind;
     const void *of; /**< of the kind's type */
     int index;      /**< balance, svg and chrome: the case, -1: all side by side (svg). trace, csv: the table */
-    bool color;     /**< calibration, diagnosis, text: ANSI colours; other reports say it themselves */
-    bool brief;     /**< lint, text: findings without the lines around them */
+    bool color; /**< calibration, diagnosis, overview, doctor, text: ANSI colours; other reports say it themselves */
+    bool brief; /**< lint, text: findings without the lines around them */
 } ek_output;
 
 /** `ek_output ek_output_of_memory(const ek_memory_report *of)` and so on: a result as input of ek_write(). */

@@ -274,7 +274,8 @@ def plan(job: Union[Job, Path], device: Path, n_devices: Optional[int] = None, *
     layers and the recomputation of every stage.
 
     job: a Job or a file. device: a shipped device's name or a device file. n_devices: by default those of the job,
-    where its file has them. global_batch: sequences of a step; by default those of the job. fix: {"tp": 8, "sp": True}:
+    where its file has them. global_batch: sequences of a step; by default those of the job,
+    or about 4 million tokens. fix: {"tp": 8, "sp": True}:
     only layouts with these values (dp, tp, cp, ep, pp, vpp, batch, shard, copies, fine, table, grads, sp). ranges:
     {"pp": (1, 16)}, both included, None for no end. schedules: names; by default those that the framework runs. top:
     plans to find and prove. time_limit: seconds. n_threads: 0, all cores; the answer does not depend on it. advice:
@@ -295,7 +296,7 @@ def plan(job: Union[Job, Path], device: Path, n_devices: Optional[int] = None, *
         raise TypeError(f"n_devices must be a whole number (got {n_devices!r}); plan() takes the device before it")
     options.n_devices = n_devices or devices
     if global_batch is None and batch == 1 and options.n_devices > 1:
-        raise InputError("no global batch: a step of the job has one sequence; give global_batch")
+        global_batch = int(_lib.ek_layout_default_batch(read._c.parallel.seq_length, options.n_devices))
     options.global_batch, options.n_best, options.time_limit = global_batch or 0, top, time_limit
     options.n_threads, options.n_schedules = n_threads, len(schedules)
     if len(schedules) > _lib.EK_MAX_LAYOUT_SCHEDULES:

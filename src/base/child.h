@@ -28,4 +28,14 @@ typedef enum ek__child_end {
 ek_status ek__child_run(bool (*work)(void *user, void *answer), bool (*over)(void *user), void *user, void *answer,
                         size_t size, ek__child_end *end, ek_error *err);
 
+/**
+ * The first line that a program prints, without its end. It is started without fork(), whose handlers of libraries may
+ * wait for memory that is lacking; its input and errors go nowhere, and it is killed once it has printed a line, or
+ * after so many seconds.
+ *
+ * @param argv  its path, its arguments, NULL
+ * @param line  out: empty where it cannot be started or printed none
+ */
+void ek__child_first_line(char *const argv[], double seconds, char *line, size_t size);
+
 #endif

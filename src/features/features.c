@@ -7,6 +7,7 @@
 #include "base/clp.h"
 #include "base/linear.h"
 #include "serve/server.h"
+#include "trace/scan/isal.h"
 #include "view/shell.h"
 
 static const char *const absent[EK_N_FEATURES] = {
@@ -17,6 +18,16 @@ static const char *const absent[EK_N_FEATURES] = {
         "or planned, no trials",
     [EK_FEATURE_SERVER] = "this build has no libmicrohttpd (-Dserver=enabled): no page is served",
     [EK_FEATURE_PAGE] = "this build has no viewer's page (-Dpage=enabled): no page is written",
+    [EK_FEATURE_FAST_GZIP] =
+        "this build has no ISA-L (-Disal=enabled): compressed traces take three times as long to read",
+};
+
+static const char *const title[EK_N_FEATURES] = {
+    [EK_FEATURE_LINEAR_PROGRAMS] = "linear programs (CLP, CBC)",
+    [EK_FEATURE_LINEAR_ALGEBRA] = "linear algebra (LAPACK)",
+    [EK_FEATURE_SERVER] = "server (libmicrohttpd)",
+    [EK_FEATURE_PAGE] = "page for browsers",
+    [EK_FEATURE_FAST_GZIP] = "fast gzip (ISA-L)",
 };
 
 bool ek_has_feature(ek_feature feature)
@@ -30,6 +41,8 @@ bool ek_has_feature(ek_feature feature)
         return ek__server_present();
     case EK_FEATURE_PAGE:
         return ek__view_page_size > 0;
+    case EK_FEATURE_FAST_GZIP:
+        return ek__isal_present();
     }
     return false;
 }
@@ -37,4 +50,9 @@ bool ek_has_feature(ek_feature feature)
 const char *ek_feature_absent(ek_feature feature)
 {
     return ek_has_feature(feature) || (unsigned)feature >= EK_N_FEATURES ? NULL : absent[feature];
+}
+
+const char *ek_feature_title(ek_feature feature)
+{
+    return (unsigned)feature < EK_N_FEATURES ? title[feature] : NULL;
 }

@@ -20,7 +20,9 @@
     X(guide, "guide.md")                                                                                               \
     X(plan, "plan-json.md")                                                                                            \
     X(lint, "lint-json.md")                                                                                            \
-    X(rehearsal, "rehearse.md")
+    X(rehearsal, "rehearse.md")                                                                                        \
+    X(overview, "overview.md")                                                                                         \
+    X(doctor, "doctor.md")
 
 typedef struct ek__result {
     const char *name, *document;

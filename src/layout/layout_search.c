@@ -1,4 +1,5 @@
 /* Runs the search for layouts: lists the space, bounds it, searches best first, and evaluates the result. */
+#include <assert.h>
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
@@ -10,11 +11,19 @@
 #include "layout/search.h"
 #include "layout/together.h"
 
-#define EQUAL 1e-9 /* of a step: rounding of sums */
+enum { USUAL_TOKENS = 1 << 22 }; /* of a step */
+#define EQUAL 1e-9               /* of a step: rounding of sums */
 
 void ek_layout_options_init(ek_layout_options *options)
 {
     *options = (ek_layout_options){.sequence_parallel = -1, .n_best = 10, .time_limit = 120};
+}
+
+int64_t ek_layout_default_batch(int seq_length, int n_devices)
+{
+    assert(seq_length > 0 && n_devices > 0);
+    int64_t each = llround((double)USUAL_TOKENS / seq_length / n_devices);
+    return (each > 0 ? each : 1) * n_devices;
 }
 
 /* Every framework runs 1F1B, plain and interleaved. */

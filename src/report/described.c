@@ -1,9 +1,11 @@
 /* Writes JSON and tables of comma-separated values of results that are fully described in src/figures. */
 #include "evenkeel/device.h"
 #include "evenkeel/diagnose.h"
+#include "evenkeel/doctor.h"
 #include "evenkeel/estimate_report.h"
 #include "evenkeel/lint.h"
 #include "evenkeel/memory_report.h"
+#include "evenkeel/overview.h"
 #include "evenkeel/rehearse.h"
 #include "figures/balance_figures.h"
 #include "figures/calibration_figures.h"
@@ -32,6 +34,7 @@ JSON_OF(ek__calibration_write_json, ek_calibration, ek__result_calibration.field
 JSON_OF(ek__diagnosis_write_json, ek_diagnosis, ek__result_diagnosis.fields)
 JSON_OF(ek__estimate_write_json, ek_estimate_report, ek__result_estimate.fields)
 JSON_OF(ek__collected_write_json, ek_collected, ek__result_collected.fields)
+JSON_OF(ek__doctor_write_json, ek_doctor, ek__result_doctor.fields)
 JSON_OF(ek__guide_write_json, ek_guide, ek__result_guide.fields)
 JSON_OF(ek__quick_write_json, ek_quick_report, &ek__quick_answer)
 JSON_OF(ek__sweep_write_json, ek_sweep, &ek__sweep_answer)
@@ -41,6 +44,7 @@ JSON_OF(ek__uniform_write_json, ek_uniform_run, &ek__uniform_answer)
 JSON_OF(ek__layout_sweep_write_json, ek_layout_sweep_report, &ek__layout_sweep_fields)
 JSON_OF(ek__memory_write_json, ek_memory_report, ek__result_memory.fields)
 JSON_OF(ek__metrics_write_json, ek_metrics_report, ek__result_metrics.fields)
+JSON_OF(ek__overview_write_json, ek_overview, ek__result_overview.fields)
 
 CSV_OF(ek__calibration_write_csv, ek_calibration, &ek__calibration_table[EK__CALIBRATION_RUNS], result)
 CSV_OF(ek__estimate_write_csv, ek_estimate_report, &ek__estimate_table[EK__ESTIMATE_CSV], result)

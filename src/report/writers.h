@@ -7,9 +7,11 @@
 #include <stdbool.h>
 #include <stdio.h>
 
+#include "evenkeel/doctor.h"
 #include "evenkeel/ir_report.h"
 #include "evenkeel/job.h"
 #include "evenkeel/layout.h"
+#include "evenkeel/overview.h"
 #include "evenkeel/report.h"
 #include "evenkeel/sweep.h"
 #include "evenkeel/trace_report.h"
@@ -32,6 +34,16 @@ ek_status ek__diagnosis_write_json(const ek_diagnosis *diagnosis, FILE *out, ek_
 ek_status ek__diagnosis_write_sarif(const ek_diagnosis *diagnosis, FILE *out, ek_error *err);
 /** For people, lines of at most 100 columns except settings. */
 ek_status ek__diagnosis_write_text(const ek_diagnosis *diagnosis, bool color, FILE *out, ek_error *err);
+
+/** For people: a line a check, and a verdict. */
+ek_status ek__doctor_write_text(const ek_doctor *doctor, bool color, FILE *out, ek_error *err);
+/** For scripts: docs/doctor.md. */
+ek_status ek__doctor_write_json(const ek_doctor *doctor, FILE *out, ek_error *err);
+
+/** For people: the sentence, the verdict, the causes, the commands to type next. */
+ek_status ek__overview_write_text(const ek_overview *overview, bool color, FILE *out, ek_error *err);
+/** For scripts: docs/overview.md. */
+ek_status ek__overview_write_json(const ek_overview *overview, FILE *out, ek_error *err);
 
 /** Measured next to predicted, for people. */
 ek_status ek__rehearsal_write_text(const ek_rehearse_result *result, FILE *out, ek_error *err);

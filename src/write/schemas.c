@@ -43,6 +43,9 @@
     X(LAYOUT_SWEEP, "json", "layout_sweep", "Layouts over a range of values", "plan --sweep",                          \
       &ek__layout_sweep_fields, ONE, NULL)                                                                             \
     X(METRICS, "json", "metrics", "How well a run uses its devices", "metrics", ek__result_metrics.fields, ONE, NULL)  \
+    X(DOCTOR, "json", "doctor", "A checked installation", "doctor", ek__result_doctor.fields, ONE, NULL)               \
+    X(OVERVIEW, "json", "overview", "What files are, and the commands to type next", "overview",                       \
+      ek__result_overview.fields, ONE, NULL)                                                                           \
     X(DEVICES, "json", "devices", "The devices that are known", "metrics --devices-list", &ek__device_list_fields,     \
       ONE, NULL)                                                                                                       \
     X(TRACE, "json", "trace", "An analysed run", "trace", ek__result_trace.fields, ONE, NULL)                          \

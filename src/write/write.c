@@ -121,6 +121,10 @@ static ek_status write_graphs(const ek_ir_reports *of, FILE *out, ek_error *err)
     X(TRACE, ek_trace_report, csv, ek__trace_write_csv(of->run, &ek_trace_tables[o->index], of->view, out, err))       \
     X(TRACE, ek_trace_report, sqlite, ek__trace_write_sqlite(of->run, out, err))                                       \
     X(TRACE, ek_trace_report, svg, ek__trace_write_svg(of->run, of->view, out, err))                                   \
+    X(DOCTOR, ek_doctor, text, ek__doctor_write_text(of, o->color, out, err))                                          \
+    X(DOCTOR, ek_doctor, json, ek__doctor_write_json(of, out, err))                                                    \
+    X(OVERVIEW, ek_overview, text, ek__overview_write_text(of, o->color, out, err))                                    \
+    X(OVERVIEW, ek_overview, json, ek__overview_write_json(of, out, err))                                              \
     X(PAGE, ek_view, html, ek__view_write_html(of, out, err))                                                          \
     X(PAGE, ek_view, json, ek__view_write_json(of, out, err))
 

@@ -65,6 +65,8 @@ for shell in bash fish zsh; do
     check "$shell completes commands" "$(missing_of "$commands" "$("${shell}_completes" '')")"
     check "$shell completes the words of a value" \
         "$(missing_of "text yaml json" "$("${shell}_completes" balance --format '')")"
+    check "$shell completes a file in place of a command, and the options of files after it" \
+        "$(cd "$root" && missing_of README.md "$("${shell}_completes" README)" && missing_of "--devices --global-batch" "$("${shell}_completes" README.md -)" && missing_of "text json" "$("${shell}_completes" README.md --format '')")"
     check "$shell completes schedules" "$(missing_of "auto 1f1b zb-v" "$("${shell}_completes" balance -schedule '')")"
     check "$shell completes rules of lint" \
         "$(missing_of "flash-attention full-batch" "$("${shell}_completes" lint --off '')")"

@@ -52,6 +52,11 @@ COMMANDS = {
     "diagnosis": ["diagnose examples/run --format json"],
     "ir": ["ir examples/silu_mul.ir examples/silu_mul_fixed.ir --op . --format json"],
     "ir_difference": ["ir diff examples/silu_mul.ir examples/silu_mul_fixed.ir --format json"],
+    "overview": ["data/job/llama.yaml --format json", "examples/llama175b_train.yaml --mem 50GB --device 910B --format json",
+                 "data/job/qwen2.json --devices 8 --device H100 --global-batch 64 -t 2 --format json",
+                 "data/job/qwen2.json --devices 1 --device A100-40 --format json", "examples/run --format json",
+                 "data --format json", "data/job/qwen2.json --format json"],
+    "doctor": ["doctor --format json"],
     "lint": ["lint examples/moe_16b_config.json examples/llama175b_train.yaml --format json", "lint loop.py --format json"],
     "layout": [f"{plan} --way --format json"],
     "layout_sweep": [f"{plan} --sweep devices=8,16 --format json"],
@@ -82,7 +87,8 @@ GOLDEN = {"calibration": "calibration", "diagnosis": "diagnosis", "estimate": "e
           "layout_sweep": "layout_sweep", "memory": "memory", "report": "balance", "trace": "trace", "trace_small": "chrome_trace"}
 CASES = {"estimate-json": "estimate", "ir-diff-json": "ir_difference", "ir-json": "ir", "ir-nodes-json": "ir",
          "lint-json": "lint", "memory-json": "memory", "memory-worth-json": "memory", "metrics-json": "metrics",
-         "quick-json": "quick", "uniform-json": "uniform", "strategies": "balance", "collect-json": "collected"}
+         "quick-json": "quick", "uniform-json": "uniform", "strategies": "balance", "collect-json": "collected",
+         "overview-json": "overview"}
 
 
 

@@ -218,9 +218,6 @@ static const near_miss near_misses[] = {
     {"flash-attention", EK_LINT_SHELL, true, "Megatron without a fused one",
      "--num-layers 32 --hidden-size 4096 --num-attention-heads 32 --seq-length 4096 --max-position-embeddings 4096\n"
      "--micro-batch-size 1 --global-batch-size 64 --padded-vocab-size 32000 --attention-backend unfused\n"},
-<<<<<<< HEAD
-    /* the readers' warnings */
-=======
     {"context-parallel-short", EK_LINT_YAML, false, "exactly 32K",
      "model: {model_config: {type: LlamaConfig, seq_length: 32768, hidden_size: 4096, num_layers: 32, num_heads: 32, "
      "vocab_size: 32000, use_flash_attention: True}}\nparallel_config: {data_parallel: 4, context_parallel: 2}\n"},
@@ -294,7 +291,6 @@ static const near_miss near_misses[] = {
     {"moe-forced-balance", EK_LINT_SHELL, false, "no such argument", MOE_ARGUMENTS "--moe-aux-loss-coeff 0.01\n"},
     {"moe-forced-balance", EK_LINT_SHELL, true, "Megatron's", MOE_ARGUMENTS "--moe-router-force-load-balancing\n"},
     /* what readers warn of */
->>>>>>> wt-F
     {"recompute-no-operator", EK_LINT_YAML, false, "a pattern with an alternative that names one",
      MODEL DEGREES "recompute_config: {select_recompute: ['feed_forward\\.(w9|w2)\\.reshape']}\n"},
     {"recompute-no-communication", EK_LINT_YAML, false, "switched off",
@@ -464,15 +460,9 @@ static void every_rule_is_silent_on_near_misses(void **state)
     }
 }
 
-<<<<<<< HEAD
-/* Of the tables with near misses above; those of scripts and programs have theirs in test_lint_programs. */
-static const ek__lint_entry *const tables[] = {ek__lint_comments, ek__lint_job, ek__lint_remarks, ek__lint_yaml,
-                                               ek__lint_switches};
-=======
 /* Of the tables whose near misses are above; those of scripts and programs have theirs in test_lint_programs. */
 static const ek__lint_entry *const tables[] = {ek__lint_comments, ek__lint_job,     ek__lint_remarks, ek__lint_yaml,
                                                ek__lint_switches, ek__lint_profile, ek__lint_moe};
->>>>>>> wt-F
 
 static void every_rule_has_a_near_miss(void **state)
 {
