@@ -47,9 +47,9 @@ static void make(made *m)
     const ek_lint_rule *rule[EK_MAX_LINT_RULES], *of[3] = {NULL};
     for (int n = ek_lint_rules(rule), i = 0; i < n; i++)
         of[rule[i]->level] = rule[i];
-    m->finding[0] = (ek_lint_finding){of[EK_LINT_WARNING], "a.yaml", 3, 1, 0, "first", NULL, ""};
-    m->finding[1] = (ek_lint_finding){of[EK_LINT_NOTE], "a.yaml", 7, 1, 0, "second", NULL, ""};
-    m->finding[2] = (ek_lint_finding){of[EK_LINT_NOTE], "b.yaml", 1, 1, 0, "third", NULL, ""};
+    m->finding[0] = (ek_lint_finding){of[EK_LINT_WARNING], "a.yaml", 3, 1, 0, "first", NULL, "", NULL, 0};
+    m->finding[1] = (ek_lint_finding){of[EK_LINT_NOTE], "a.yaml", 7, 1, 0, "second", NULL, "", NULL, 0};
+    m->finding[2] = (ek_lint_finding){of[EK_LINT_NOTE], "b.yaml", 1, 1, 0, "third", NULL, "", NULL, 0};
     m->lint = (ek_lint){.n_findings = 3, .n_files = 2, .finding = m->finding};
     m->bottleneck[0] = (ek_bottleneck){.id = "memory",
                                        .title = "Stage 1 is over its limit.",
