@@ -41,13 +41,13 @@ SEARCH_TIMES = [(1, 'less than a second'), (10, 'less than 10 seconds'), (60, 'l
 
 INTRODUCTION = """# Gallery: published layouts beside the best ones
 
-Written by `./run gallery`; do not edit. The jobs and what is published of them are in
+Written by `./run gallery`; do not edit. The jobs and their published figures are in
 [examples/gallery](../examples/gallery/published.csv), with sources.
 
 *Published* is a layout that its authors ran. *Best* is the one with the shortest step that `evenkeel plan` finds for
 the same model, devices, global batch and sequence length. The same model predicts both steps, so most of its error is
-common to both. *Measured* is what the authors printed for their own layout: its distance to the prediction beside it
-says how well the model knows such a run. *Longer* is the step of the published layout over that of the best plan, minus
+common to both. *Measured* is the step that the authors published for their layout: its distance to the
+prediction shows how well the model describes such a run. *Longer* is the step of the published layout over that of the best plan, minus
 1. A plan is *proved* where no other legal layout has a shorter step by the model: that is a statement about the model,
 not about a cluster.
 """
@@ -189,7 +189,7 @@ def place(entry):
     plans = entry['plan']['plans']
     for i, plan in enumerate(plans):
         if same_degrees(entry['row'], plan):
-            alike = ', which prediction cannot tell from the first' if i and plan['group'] == plans[0]['group'] else ''
+            alike = ', which prediction cannot distinguish from the first' if i and plan['group'] == plans[0]['group'] else ''
             return f'Its degrees and schedule are number {i + 1} of the {len(plans)} best plans{alike}.'
     return f'Its degrees and schedule are not among the {len(plans)} best plans.'
 
@@ -226,7 +226,7 @@ def sureness(entry):
         first = (f'Not proved in the time given: among {count(layouts["legal"])} legal layouts a step could be '
                  f'{100 * plan["gap"]:.1f} % shorter.')
     alike = sum(1 for other in plan['plans'] if other['group'] == best['group'])
-    told = f' The first {alike} plans cannot be told apart by prediction.' if alike > 1 else ''
+    told = f' The first {alike} plans cannot be distinguished by prediction.' if alike > 1 else ''
     ruled_out = ', '.join(f'{count(n)} {RULED_OUT.get(why, why)}' for why, n in sorted(totals(layouts).items()) if n)
     out = f' Ruled out: {ruled_out}.' if ruled_out else ''
     return (f'{first}{told}{out} {count(layouts["balanced"])} were balanced. The search takes '

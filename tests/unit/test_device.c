@@ -174,7 +174,7 @@ static void wrong_sections_are_refused_where_they_are_wrong(void **state)
         {"curves: {matmul: {share: 0}}\n", 1, 26, "share of the peak"},
         {"curves: {matmul: {share: 1.1}}\n", 1, 26, "share of the peak"},
         {"curves: {matmul: {memory_share: nan}}\n", 1, 33, "share of the memory"},
-        {"curves: {matmul: 0.8}\n", 1, 18, "what the kind reaches"},
+        {"curves: {matmul: 0.8}\n", 1, 18, "the share that the kind reaches"},
         {"curves: {matmul: {basis: guessed}}\n", 1, 26, "measured, fitted, derived, assumed"},
         {"error_basis: guessed\n", 1, 14, "assumed, fit, leave_one_out, leave_group_out"},
         {"optimizer: {us_error: -1}\n", 1, 23, "standard error"},
