@@ -196,7 +196,7 @@ static void wrong_sections_are_refused_where_they_are_wrong(void **state)
         {"tiers: [{gbs: 1}, {gbs: 1}, {gbs: 1}, {gbs: 1}, {gbs: 1}, {gbs: 1}, {gbs: 1}]\n", 1, 8, "7 tiers"},
         {"host: {layer_us: {eager: -1}}\n", 1, 26, "host's time"},
         {"host: 3\n", 1, 7, "write its times"},
-        {"overlap: {slowdown: 0.5}\n", 1, 21, "beside communication"},
+        {"overlap: {slowdown: 0.5}\n", 1, 21, "during communication"},
         {"optimizer: {share: 0}\n", 1, 20, "optimizer reaches"},
         {"fp8: {share: 2}\n", 1, 14, "8 bits"},
         {"units: -1\n", 1, 8, "multiprocessors"},

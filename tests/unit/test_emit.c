@@ -928,7 +928,7 @@ static void a_nearest_plan_says_what_it_costs(void **state)
     char *text = emitted("megatron", &x.emission, &told);
     assert_int_equal(told, EK_TELLS_NEAREST);
     assert_says(text, "The first chunk that prevents one is chunk 0 of stage 0, with 1 select, 1 full.");
-    assert_says(text, "with the same layers: no recomputation.");
+    assert_says(text, "is set below: no recomputation.");
     assert_null(value_of(text, "--recompute-granularity"));
     free(text);
     x.emission.memory_limit_mb = 100;

@@ -351,8 +351,8 @@ static void keys_are_read_with_the_frameworks_defaults(void **state)
           "  mp_comm_recompute: False\n  parallel_optimizer_comm_recompute: True\n"
           "  recompute_slice_activation: True\n"},
          "full=1 states.gathered=2",
-         "parallel_optimizer_comm_recompute is True, which does nothing\nmp_comm_recompute is False, which does "
-         "nothing\nrecompute_slice_activation is True, which does nothing where `recompute` is a list"},
+         "parallel_optimizer_comm_recompute is True, which has no effect\nmp_comm_recompute is False, which does "
+         "nothing\nrecompute_slice_activation is True, which has no effect if `recompute` is a list"},
         {"switches of experts that are not modelled",
          {NULL, NULL, "moe_config:\n  expert_num: 1\n  group_wise_a2a: True\n  comp_comm_parallel: False\n"},
          "parallel.n_micro_batches=1",
@@ -630,14 +630,14 @@ static void what_is_wrong_is_refused_with_its_place(void **state)
           "  model_parallel: 8\n  use_seq_parallel: True\n  pipeline_stage: 2\n  micro_batch_num: 2\n  seq_split_num: "
           "4\n",
           "parallel:\n  pipeline_config:\n    pipeline_scheduler: seqpipe\n"},
-         "8:17: seq_length is 48, which cannot be divided into 32 equal parts, as seq_split_num asks for"},
+         "8:17: seq_length is 48, which cannot be divided into 32 equal parts, as seq_split_num requires"},
         {{NULL, "  pipeline_stage: 4\n  micro_batch_num: 3\n", NULL},
          "11:20: micro_batch_num gives 3 micro-batches for 4 stages"},
         {{NULL, "  pipeline_stage: 2\n  micro_batch_num: 2\n  seq_split_num: 2\n",
           "parallel:\n  pipeline_config:\n    pipeline_scheduler: seqpipe\n"},
          "use_flash_attention is off, but a sequence pipeline (seq_split_num 2) needs it"},
         {{NULL, "  data_parallel: 65536\n  model_parallel: 8\n  context_parallel: 48\n", NULL},
-         "10:18: the job asks for more than 16777216 devices"},
+         "10:18: the job needs more than 16777216 devices"},
         {{NULL, "  data_parallel: 2\n  expert_parallel: 4\n", "moe_config:\n  expert_num: 4\n"},
          "11:20: expert_parallel is 4, but experts re-use the ranks of data_parallel 2"},
         {{NULL, "  data_parallel: 4\n  expert_parallel: 4\n", "moe_config:\n  expert_num: 6\n"},
@@ -647,7 +647,7 @@ static void what_is_wrong_is_refused_with_its_place(void **state)
         {{NULL, "  context_parallel: 4\n  context_parallel_algo: best\n", NULL},
          "11:26: parallel_config.context_parallel_algo is 'best', expected colossalai_cp, ulysses_cp or hybrid_cp"},
         {{NULL, "  context_parallel: 4\n  context_parallel_algo: hybrid_cp\n  ulysses_degree_in_cp: 3\n", NULL},
-         "context_parallel is 4, which cannot be divided into 3 equal parts, as ulysses_degree_in_cp asks for"},
+         "context_parallel is 4, which cannot be divided into 3 equal parts, as ulysses_degree_in_cp requires"},
         {{NULL, "  context_parallel: 16\n  context_parallel_algo: ulysses_cp\n", NULL},
          "6:16: num_heads is 8, which cannot be divided into 16 equal parts, as model_parallel 1 and Ulysses groups of "
          "16 ranks (of context_parallel 16) require; correct one"},
@@ -988,7 +988,7 @@ static void a_job_changed_by_hand_is_checked(void **state)
         CASE(21, job.model.n_dense_layers = 6, "num_layers is 6, expected 0 to 5")
         CASE(22, job.parallel.batch = 1 << 16;
              job.parallel.seq_length = job.model.max_position = 1 << 28, "tensors together could be")
-        CASE(23, job.parallel.data = 1 << 24, "the job asks for more than 16777216 devices")
+        CASE(23, job.parallel.data = 1 << 24, "the job needs more than 16777216 devices")
 #undef CASE
         ek_status status = ek_job_check(&job, &err);
         assert_non_null(expected);

@@ -750,7 +750,7 @@ static const refusal refusals[] = {
      "or put a line NAME=VALUE with a plain number above"},
     {"TP=$(nproc)\nrun --num-layers \\\n  ${TP}\n",
      "3:3: --num-layers is given as $(nproc), with a value known only at run time"},
-    {"TP=$((X*2))\nrun --num-layers $TP\n", "2:18: --num-layers is given as $X, whose"},
+    {"TP=$((X*2))\nrun --num-layers $TP\n", "2:18: --num-layers is given as $X, with"},
     {"run --num-layers 8 --hidden-size wide",
      "1:34: --hidden-size is 'wide', expected a whole number from 1 to 1048576"},
     {"run --num-layers 8.5", "1:18: --num-layers is '8.5', expected a whole number"},
@@ -779,7 +779,7 @@ static const refusal refusals[] = {
     {"run " MODEL RUN REST "--schedules-method dualpipe",
      "1:210: --schedules-method is 'dualpipe', expected one of dua"},
     {"run " MODEL RUN "--bf16 --fp16", "1:174: --fp16 and --bf16 are both given; give one"},
-    {"run " MODEL "--micro-batch-size 1", "0:0: --vocab-size is missing, and the tokenizer's files"},
+    {"run " MODEL "--micro-batch-size 1", "0:0: --vocab-size is missing, and the files of the tokenizer"},
     {"run " MODEL RUN REST "--pipeline-model-parallel-size 3", "1:5: 8 layers cannot be spread over 3 stages"},
     {"run " MODEL RUN REST "--attention-backend slow", "is 'slow', expected one of flash, fused, auto, unfused, local"},
     {"run " MODEL RUN REST "--micro-batch-size 3", "--global-batch-size is 8, expected a multiple of the 3 sequences"},
@@ -1350,7 +1350,7 @@ static const struct {
      "layers_block_type has layers of the kind 'mamba', which are not modelled"},
     {LLAMA "\"layer_types\": \"mamba\"", "3:39: layer_types is"},
     {LLAMA "\"attn_type_list\": [1, 0, 1, 1]", "attn_type_list has layers with linear attention"},
-    {LLAMA "\"intermediate_size_mlp\": 16384", "3:49: intermediate_size_mlp gives some layers a width of their own"},
+    {LLAMA "\"intermediate_size_mlp\": 16384", "3:49: intermediate_size_mlp gives some layers a different width"},
     {"\"model_type\": \"unheard_of\", \"moe_num_experts\": 64",
      "3:48: moe_num_experts is of a mixture of experts, but no key that is read here says how many"},
     {"\"model_type\": \"unheard_of\", \"ffn_config\": {\"moe_num_experts\": 16}",
@@ -1387,7 +1387,7 @@ static const struct {
     {"\"model_type\": \"glm4\"", "3:15: warning: model_type is 'glm4', which also has norms after the attention", 3},
     {LLAMA "\"layer_types\": [\"full_attention\", \"sliding_attention\", \"chunked_attention\"], "
            "\"num_kv_shared_layers\": 0, \"cross_attention_layers\": [], \"intermediate_size_mlp\": null",
-     "3:39: warning: layer_types has layers of sliding_attention, but nothing says to how many tokens", 3},
+     "3:39: warning: layer_types has layers of sliding_attention, but the number of tokens is missing", 3},
     {LLAMA "\"layer_types\": null, \"attn_type_list\": [1, 1, 1, 1], \"attn_layer_period\": 1", "", 2},
     {"\"model_type\": \"unheard_of\", \"num_experts\": 8",
      "3:44: warning: the number of the 8 experts for each token (num_experts_per_tok) is missing; 2 is used", 4},
@@ -1404,7 +1404,7 @@ static void other_configs_are_refused_by_what_they_are(void **state)
         {"{\"model_type\": \"t5\", \"d_model\": 512, \"num_layers\": 6}",
          "is the configuration of a model whose layers"},
         {"{\"d_model\": 2560, \"n_layer\": 64, \"ssm_cfg\": {}}", "is the configuration of a model whose layers"},
-        {"{\"model_type\": \"some\", \"architectures\": [\"X\"]}", "does not say num_hidden_layers and hidden_size"},
+        {"{\"model_type\": \"some\", \"architectures\": [\"X\"]}", "without num_hidden_layers and hidden_size"},
         {"{\"zero_optimization\": {\"stage\": 2}}",
          "is a configuration of DeepSpeed, which does not contain the model"},
         {"model: {config: {}}\ntrainer: {strategy: {tensor_model_parallel_size: 2}}", "is a recipe of NeMo 2"},
@@ -1509,7 +1509,7 @@ static void gemmas_defaults_are_taken_and_told(void **state)
     assert_non_null(strstr(s.text,
                            "1:56: warning: the file relies on defaults of Gemma3TextConfig: num_attention_heads 8, "
                            "num_key_value_heads 4, head_dim 256, vocab_size 262208, max_position_embeddings 131072"));
-    assert_non_null(strstr(s.text, "3:18: warning: vision_config is a part of the model beside its language model"));
+    assert_non_null(strstr(s.text, "3:18: warning: vision_config is a part of the model outside its language model"));
     assert_non_null(strstr(s.text, "sliding_window is 1024, fewer than the 4096 tokens"));
     ek_job_clear(&job);
     const char *none_given = "{\"text_config\": {\"hidden_size\": 2560, \"num_hidden_layers\": 34}}";

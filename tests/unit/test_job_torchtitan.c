@@ -526,7 +526,7 @@ static void what_is_wrong_is_said_with_its_place(void **state)
          "7:34: parallelism.pipeline_parallel_split_points has 3 layers in order, but the model has 32"},
         {LLAMA SHARD "enable_async_tensor_parallel = true\n", "6:32: enable_async_tensor_parallel is true"},
         {LLAMA SHARD "tensor_parallel_degree = 3\n", "3:10: n_heads of the flavor is 32, which cannot be divided into "
-                                                     "3 equal parts, as tensor_parallel_degree asks for"},
+                                                     "3 equal parts, as tensor_parallel_degree requires"},
         {LLAMA SHARD "[float8]\nrecipe_name = \"columnwise\"\n",
          "expected one of tensorwise, rowwise, rowwise_with_gw_hp"},
         {LLAMA "[training]\ncompile = 1\n", "5:11: training.compile is 1, expected true or false"},

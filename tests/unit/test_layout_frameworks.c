@@ -532,7 +532,7 @@ static void a_refusal_names_the_setting_and_what_to_do(void **state)
         {MEGATRON(EXPERTS "--tensor-model-parallel-size 2 --expert-model-parallel-size 2 --sequence-parallel"), NULL},
         {MEGATRON(EXPERTS "--tensor-model-parallel-size 2"), NULL},
         {MEGATRON("--data-parallel-size 1 --group-query-attention --num-query-groups 3 --tensor-model-parallel-size 4"),
-         "tensor-model-parallel-size is 4, which cannot be divided into 3 equal parts, as num-query-groups asks for"},
+         "tensor-model-parallel-size is 4, which cannot be divided into 3 equal parts, as num-query-groups requires"},
         {MEGATRON("--data-parallel-size 1 --group-query-attention --num-query-groups 2 --tensor-model-parallel-size 4"),
          NULL},
         {MEGATRON("--data-parallel-size 1 --pipeline-model-parallel-size 2 --num-layers-per-virtual-pipeline-stage 2 "

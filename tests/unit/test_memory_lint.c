@@ -140,7 +140,7 @@ static void layers_recomputed_whole_hide_the_rest(void **state)
     lint(&m.job, &h);
     assert_int_equal(h.n, 2);
     assert_non_null(strstr(h.warning[0].message, "select_recompute applies only to layers that `recompute`"));
-    assert_non_null(strstr(h.warning[1].message, "select_comm_recompute holds only"));
+    assert_non_null(strstr(h.warning[1].message, "select_comm_recompute applies only"));
     assert_int_equal(h.warning[1].line, 9);
     m.pattern[2].layers = m.job.plan.select; /* no layer: then there is nothing to hide */
     lint(&m.job, &h);

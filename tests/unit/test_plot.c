@@ -578,7 +578,7 @@ static void a_report_has_a_drawing_where_it_is_wanted(void **state)
         assert_int_equal(ek_write(ek_output_of_balance(&report), i < 2 ? "text" : "plot", out, &err), EK_OK);
         assert_int_equal(fclose(out), 0);
     }
-    assert_null(strstr(text[0], "what each stage does"));
+    assert_null(strstr(text[0], "work of each stage"));
     assert_non_null(strstr(text[1], text[2])); /* the drawing itself equals the one in the text */
     assert_non_null(strstr(text[2], "\n1f1b: work of each stage in a step of "));
     assert_true(strlen(text[1]) == strlen(text[0]) + strlen(text[2]));

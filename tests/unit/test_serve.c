@@ -265,7 +265,7 @@ static void page_and_documents_are_there(void **state)
     json_t *document = ask_json(s, "document");
     json_t *notes = json_object_get(json_array_get(json_object_get(document, "runs"), 0), "notes");
     assert_int_equal(json_array_size(notes), 1);
-    assert_non_null(strstr(json_string_value(json_array_get(notes, 0)), "could not be worked out"));
+    assert_non_null(strstr(json_string_value(json_array_get(notes, 0)), "could not be computed"));
     json_array_clear(notes);
     assert_true(json_equal(document, timeline));
     json_decref(document);
