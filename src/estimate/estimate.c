@@ -26,7 +26,7 @@ const char *ek_near_words(double nearest, char *text, size_t size)
 {
     switch (near_of(nearest)) {
     case EK_NEAR_MET:
-        snprintf(text, size, "met cell: shapes like these were measured on the device");
+        snprintf(text, size, "known cell: shapes like these were measured on the device");
         break;
     case EK_NEAR_CLOSE:
         ek__snprintf(text, size, "between measured cells: the nearest measured shape is a factor %.2f away",
@@ -95,7 +95,7 @@ static ek_status predict_memory(ek_estimate *e, ek_error *err)
 static ek_status fail_without_links(const ek_device *device, ek_error *err)
 {
     return ek__fail(err, EK_ERR_INPUT, EK__NOWHERE,
-                    "device '%s' has no link, which data parallel ranks or stages need; give its file tiers, as in "
+                    "device '%s' has no link, which data parallel ranks or stages need; add tiers to its file, as in "
                     "tiers: [{size: 8, gbs: 300}, {gbs: 25}]",
                     device->name);
 }
