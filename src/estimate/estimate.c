@@ -26,7 +26,7 @@ const char *ek_near_words(double nearest, char *text, size_t size)
 {
     switch (near_of(nearest)) {
     case EK_NEAR_MET:
-        snprintf(text, size, "known cell: shapes like these were measured on the device");
+        snprintf(text, size, "met cell: shapes like these were measured on the device");
         break;
     case EK_NEAR_CLOSE:
         ek__snprintf(text, size, "between measured cells: the nearest measured shape is a factor %.2f away",

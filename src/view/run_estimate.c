@@ -84,7 +84,8 @@ static void write_parts(const ek_view_run *run, ek__section *x)
     const ek_step *step = &run->estimate->estimate->step;
     char title[80];
     snprintf(title, sizeof title,
-             step->n_stages > 1 ? "Step time by part on stage %d, the slowest" : "Step time by part", step->slowest);
+             step->n_stages > 1 ? "Where the step goes on stage %d, the slowest" : "Where the step goes",
+             step->slowest);
     ek__view_result_rows(run, run->estimate, &ek__estimate_table[EK__ESTIMATE_PARTS], NULL, title, x);
 }
 

@@ -230,7 +230,7 @@ static void recomputation_that_memory_needs_is_told_with_what_makes_room(void **
     assert_non_null(strstr(b->setting, "pipeline_stage: 2"));
     assert_non_null(strstr(b->title, "memory needs it"));
     assert_int_equal(b->n_evidence, 1);
-    assert_non_null(strstr(b->evidence[0].text, "as little recomputation as the limit of "));
+    assert_non_null(strstr(b->evidence[0].text, "the least recomputation within the limit of "));
     ek_diagnosis_clear(&d);
     /* With a trace it is what that shows. */
     const int64_t s = 1000000000;
@@ -244,7 +244,7 @@ static void recomputation_that_memory_needs_is_told_with_what_makes_room(void **
     d = diagnose(&with_trace);
     b = find(&d, "recompute");
     assert_int_equal(b->n_evidence, 2);
-    assert_non_null(strstr(b->evidence[0].text, "as little recomputation as the limit of "));
+    assert_non_null(strstr(b->evidence[0].text, "the least recomputation within the limit of "));
     assert_memory_equal(b->evidence[1].text, "Rank 3 (stage 0): recomputation takes ", 38);
     ek_diagnosis_clear(&d);
     ek_job_clear(&job);
@@ -401,7 +401,7 @@ static void redistribution_the_trace_does_not_name_takes_its_bytes_over_the_rate
         const char *rests_on;
     } cases[] = {{3, 2, 3, true, EK_BASIS_DERIVED, "the mean of HCCS links in the trace, 18.0 GB/s"},
                  {2, 1, 0, false, EK_BASIS_DERIVED, "the mean of RDMA links in the trace, 5.0 GB/s"},
-                 {1, -1, 3, true, EK_BASIS_DERIVED, "what the trace's other collectives reach, 12.0 GB/s"},
+                 {1, -1, 3, true, EK_BASIS_DERIVED, "the rate of other collectives in the trace, 12.0 GB/s"},
                  {1, -1, 0, true, EK_BASIS_ASSUMED, "Atlas 800T A2's links within a node"}};
     for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
         run.n_transports = cases[i].n_transports;

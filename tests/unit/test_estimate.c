@@ -255,7 +255,7 @@ static void what_deserves_doubt_is_said(void **state)
     assert_int_equal(m.e.warnings.n, 5);
     double share = 100 * (m.stage[0].seconds[EK_STEP_BUBBLE] + m.stage[0].seconds[EK_STEP_HOST]) / 2;
     char text[160]; /* the host's share is below 5 % and not named */
-    snprintf(text, sizeof text, "%.0f %% of the step rests on assumed figures: pipeline bubble (%.0f %%)", share,
+    snprintf(text, sizeof text, "%.0f %% of the step is based on assumed figures: pipeline bubble (%.0f %%)", share,
              100 * m.stage[0].seconds[EK_STEP_BUBBLE] / 2);
     assert_string_equal(m.e.warnings.text[0], text);
     assert_true(has_text(&m.e.warnings, "not every figure of A100-80 is certain: made up for a test"));
@@ -437,7 +437,7 @@ static void a_log_gives_the_median_behind_its_warm_up(void **state)
         step[i].seconds /= 4;
     a = against_log(&m, &log);
     assert_string_equal(a.texts.text[0],
-                        "measured and predicted step differ by a factor of 5.0: is the run of this job?");
+                        "measured and predicted step differ by a factor of 5.0: check that the run is of this job");
     ek_error err = {0};
     for (int i = 0; i < 6; i++)
         step[i].overflow = true;

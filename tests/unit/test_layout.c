@@ -293,7 +293,7 @@ static void says_what_is_missing(void **state)
     assert_string_equal(found(below("nowhere")), "error 2: cannot be opened: No such file or directory");
     assert_non_null(strstr(found(below("empty.json")), "error 1: is empty"));
     assert_non_null(strstr(found(below("text.md")), "error 1: is nothing known"));
-    assert_non_null(strstr(found(below("logs_only")), "error 1: holds nothing a profiler writes; looked for"));
+    assert_non_null(strstr(found(below("logs_only")), "error 1: contains no profiler output; looked for"));
     assert_non_null(strstr(found(below("db")), "its databases (.db, .sqlite) have other tables"));
     assert_non_null(strstr(found(below("db")), "export_type=[ExportType.Text]"));
     const char *alone = found(below("db/ASCEND_PROFILER_OUTPUT/analysis.db"));

@@ -258,7 +258,7 @@ static void what_is_refused_says_byte_and_reason(void **state)
         {P("\x80\x02NNa."), "byte 5: what gets 1 values is no list"},
         {P("\x80\x02h\x00."), "byte 4: takes value number 0, which was never kept"},
         {P("\x80\x02Nq\x03h\x02."), "byte 7: takes value number 2, which was never kept"},
-        {P("\x80\x02Nr\xff\xff\xff\x7f."), "byte 8: keeps a value as number 2147483647"},
+        {P("\x80\x02Nr\xff\xff\xff\x7f."), "byte 8: stores a value as number 2147483647"},
         {P("\x80\x02q\x00."), "byte 4: takes 1 values from a stack that has 0"},
     };
     for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {

@@ -86,7 +86,7 @@ static void check_measures(const ek_job *job, const ek_device *device, double se
     for (int i = 0; i < n; i++) {
         if (list[i].possible && strcmp(list[i].name, "map memory in pages") == 0)
             assert_true(list[i].step_change == 0);
-        if (!list[i].possible || strcmp(list[i].name, "recompute every layer whole") != 0 || job->n_patterns > 0)
+        if (!list[i].possible || strcmp(list[i].name, "recompute every layer completely") != 0 || job->n_patterns > 0)
             continue;
         n_full++;
         if (fabs(list[i].step_change - (recomputed / seconds - 1)) > 1e-12)

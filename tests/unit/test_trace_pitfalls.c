@@ -286,7 +286,7 @@ static void events_that_are_there_twice_count_once(void **state)
         assert_int_equal(rank->operators.n_executions, 1);
         assert_int_equal(rank->communication.n_collectives, 1);
         assert_int_equal(rank->counts.n_doubled, 6 * (times - 1));
-        assert_true(is_noted(rank, "events of the device are in the files twice and count once"));
+        assert_true(is_noted(rank, "device events are in the files twice and count once"));
     }
 }
 

@@ -393,8 +393,7 @@ static void odd_files_are_told_apart(void **state)
         {"[" KERNEL ",{}]", EK_OK, 2, 1, 1, NULL},
         {"[" KERNEL "," NEXT "]", EK_OK, 2, 0, 2, NULL},
         {"[" KERNEL "," KERNEL "]", EK_OK, 2, 0, 1, NULL}, /* a copy */
-        {"[" KERNEL "]," KERNEL "]", EK_OK, 1, 0, 1,
-         "something follows the end of the JSON text and is not read, at byte 69"},
+        {"[" KERNEL "]," KERNEL "]", EK_OK, 1, 0, 1, "data after the end of the JSON text is not read, at byte 69"},
         {"{\"traceEvents\":[" KERNEL "],\"a\":[1]} {}", EK_OK, 1, 0, 1, "something follows"},
         {"[" KERNEL " 7]", EK_OK, 1, 0, 1, "no valid JSON at byte"},
         {"[null,\"x\",[{\"ph\":\"X\"},2]," KERNEL ",-1.5e3 , " NEXT ",true]", EK_OK, 7, 5, 2, NULL},

@@ -416,7 +416,7 @@ static void memory_peaks_are_kept_per_component_and_column(void **state)
     const ek_trace_memory *m = &r.rank.memory;
     assert_int_equal(m->n_rows, 4);
     assert_string_equal(r.source.problem,
-                        "2 rows left out; the first: line 5: Timestamp(us) 'oops' is no number that can be used");
+                        "2 rows left out; the first: line 5: Timestamp(us) 'oops' is no valid number");
     assert_int_equal(m->n_peaks, 3);
     assert_string_equal(m->peak[0].component, "APP");
     assert_true(isnan(m->peak[0].allocated_mb) && isnan(m->peak[0].active_mb));
@@ -544,7 +544,7 @@ static void what_is_no_snapshot_is_told(void **state)
         size_t n;
         const char *message;
     } cases[] = {
-        {"\x80\x02K\x01.", 5, "is no memory snapshot of PyTorch: it holds no dictionary"},
+        {"\x80\x02K\x01.", 5, "is no memory snapshot of PyTorch: it contains no dictionary"},
         {"\x80\x02}.", 4, "is no memory snapshot of PyTorch: its dictionary has neither segments nor device_traces"},
         {"{\"a\": 1}", 8, "is no memory snapshot of PyTorch: its dictionary has neither"},
         {"{\"segments\": [", 14, "is no JSON"},
