@@ -601,7 +601,7 @@ static void redistribution_costs_what_the_trace_shows_of_its_kind(void **state)
     assert_close_to(b->cost_seconds, 0.008, 1e-12);
     assert_close_to(b->gain_seconds, 0.008, 1e-12);
     assert_true(b->n_evidence >= 3);
-    assert_non_null(strstr(b->evidence[b->n_evidence - 2].text, "the graph has 3 collectives of redistribution"));
+    assert_non_null(strstr(b->evidence[b->n_evidence - 2].text, "the graph has 3 redistribution collectives"));
     assert_string_equal(b->evidence[b->n_evidence - 1].text,
                         "Rank 0 (stage 0): 8.00 ms of a step in such collectives, not overlapped with computing");
     ek_diagnosis_clear(&d);

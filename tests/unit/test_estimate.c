@@ -259,7 +259,7 @@ static void what_deserves_doubt_is_said(void **state)
              100 * m.stage[0].seconds[EK_STEP_BUBBLE] / 2);
     assert_string_equal(m.e.warnings.text[0], text);
     assert_true(has_text(&m.e.warnings, "not every figure of A100-80 is certain: made up for a test"));
-    assert_true(has_text(&m.e.warnings, "driver and communication keep a part of it"));
+    assert_true(has_text(&m.e.warnings, "driver and communication use a part of it"));
     assert_true(has_text(&m.e.warnings, "routing is taken as even"));
     assert_true(has_text(&m.e.warnings, "input_gbs"));
 }
@@ -286,7 +286,7 @@ static void memory_that_is_nearly_full_is_doubted(void **state)
         conclude(&m);
         assert_int_equal(m.e.warnings.n, cases[i].n);
         if (cases[i].n > 0)
-            assert_true(has_text(&m.e.warnings, "95 % of the memory's limit are reserved"));
+            assert_true(has_text(&m.e.warnings, "95 % of the memory limit are reserved"));
     }
 }
 

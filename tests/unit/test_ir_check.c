@@ -143,13 +143,13 @@ static const fixture fixtures[] = {
      "dtype",
      {{"unfused-pattern", EK_IR_NOTE, 7, 3, 3, 626688, "RMSNorm", "rms_norm"},
       {"unfused-pattern", EK_IR_NOTE, 36, 2, 2, 196608, "SwiGLU", "swiglu"},
-      {"unfused-pattern", EK_IR_NOTE, 38, 1, 1, 65536, "calculate SiLU", "silu"},
+      {"unfused-pattern", EK_IR_NOTE, 38, 1, 1, 65536, "compute SiLU", "silu"},
       {"unfused-pattern", EK_IR_NOTE, 47, 1, 1, 393216, "FlashAttentionScore", "use_flash_attention"},
       {"unfused-pattern", EK_IR_NOTE, 55, 1, 1, 262144, "rotary embedding", "ApplyRotaryPosEmb"},
-      {"unfused-pattern", EK_IR_NOTE, 64, 1, 1, 139264, "calculate LayerNorm", "LayerNorm"},
-      {"unfused-pattern", EK_IR_NOTE, 70, 1, 1, 137216, "calculate RMSNorm", "rms_norm"},
-      {"unfused-pattern", EK_IR_NOTE, 75, 2, 2, 393216, "calculate GeLU", "gelu"},
-      {"unfused-pattern", EK_IR_NOTE, 83, 1, 1, 67584, "calculate softmax", "softmax"}}},
+      {"unfused-pattern", EK_IR_NOTE, 64, 1, 1, 139264, "compute LayerNorm", "LayerNorm"},
+      {"unfused-pattern", EK_IR_NOTE, 70, 1, 1, 137216, "compute RMSNorm", "rms_norm"},
+      {"unfused-pattern", EK_IR_NOTE, 75, 2, 2, 393216, "compute GeLU", "gelu"},
+      {"unfused-pattern", EK_IR_NOTE, 83, 1, 1, 67584, "compute softmax", "softmax"}}},
 };
 
 static const ek_ir_finding *find(const ek_ir_report *report, const wanted *w)

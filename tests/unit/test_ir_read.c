@@ -836,7 +836,7 @@ static void the_damaged_sample_is_told_in_detail(void **state)
     static const char *const told[] = {
         "1:60: warning: ')' does not close the '{'", "'in strategy' is no known key",
         "5:165: warning: 'hcel_world_group'",        "5:192: warning: '164(0)' of 'fusion'",
-        "5:271: warning: '164(0)' of 'index'",       "'{' is missing behind 'cnode_attrs:'"};
+        "5:271: warning: '164(0)' of 'index'",       "'{' is missing after 'cnode_attrs:'"};
     said s = {0};
     ek_ir *ir = read_file(need_sample("perf_guide_2_4__llama_wo_allreduce.ir"), &s);
     for (size_t i = 0; i < sizeof told / sizeof *told; i++)

@@ -829,7 +829,7 @@ static void no_reference_trace_promises_its_waiting(void **state)
         {"kineto/hta/trace_filter", {"exposed-communication: SendRecv_RING_SIMPLE_Sum_int8_t, an all-to-all,"}},
         {"kineto/hta/trace_diff/control", {"exposed-communication: SendRecv_RING_SIMPLE_Sum_int8_t, an all-to-all,"}},
         {"kineto/hta/nccl_parser_config",
-         {"exposed-communication: 13.18 ms of a step, 5.9 %, go by in collectives of 7"}},
+         {"exposed-communication: 13.18 ms of a step, 5.9 %, are spent in collectives of 7"}},
         {"kineto/tracelens/mi300/resnet_act_checkpoint.json.gz", {"exposed-communication:"}},
         {"synthetic/pp_recompute", {NULL}},
         {"synthetic/scope_pp", {NULL}},

@@ -516,7 +516,7 @@ static void snapshots_are_the_same_pickled_and_as_json(void **state)
         static const ek_block_role roles[] = {EK_BLOCK_FORWARD, EK_BLOCK_RECOMPUTE, EK_BLOCK_PARAMETERS,
                                               EK_BLOCK_OPTIMIZER, EK_BLOCK_OTHER};
         static const char *const names[] = {"model/attention.py:88 forward", "model/attention.py:88 forward",
-                                            "model/block.py:12 __init__", "proj/train.py:32 main", "(not told)"};
+                                            "model/block.py:12 __init__", "proj/train.py:32 main", "(unknown)"};
         assert_int_equal(m->n_sites, 5);
         for (int i = 0; i < 5; i++) {
             assert_int_equal(m->site[i].role, roles[i]);
@@ -550,7 +550,7 @@ static void what_is_no_snapshot_is_told(void **state)
         {"{\"segments\": [", 14, "is no JSON"},
         {"\x80\x02"
          "cos\nsystem\n.",
-         15, "byte 2: this is no memory snapshot, which holds plain data only"},
+         15, "byte 2: this is no memory snapshot, which contains only plain data"},
     };
     for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
         reading r;

@@ -372,7 +372,7 @@ static void a_leak_is_named_when_it_is_much(void **state)
     read_dump();
     const ek_trace_finding *kept = finding("memory-never-released");
     assert_non_null(kept);
-    assert_non_null(strstr(kept->text, "200.0 MB of blocks other than weights and constants, made in steps before"));
+    assert_non_null(strstr(kept->text, "200.0 MB of blocks other than weights and constants, allocated in steps before"));
     assert_non_null(strstr(kept->text, "200.0 MB by model/part.py:3 construct ((other))"));
     ek_trace_run_clear(&run);
 }
@@ -513,7 +513,7 @@ static void findings_are_worded_by_the_figures(void **state)
                         "Rank 5: 60.0 MB of blocks other than weights and constants, allocated in steps before the "
                         "last one, were not released at the end of the dump. Most: 40.0 MB by m.py:2 g (1-Block), 20.0 "
                         "MB by m.py:4 k ((other)), 10.0 MB by m.py:1 f (0-Block); 1 other rank likewise.");
-    assert_non_null(strstr(never->advice, "made in the first step are fine"));
+    assert_non_null(strstr(never->advice, "created in the first step are normal"));
     assert_true(never->rank == 5 && never->gain_ns == EK_TRACE_UNKNOWN && isnan(never->share));
     ek__pool_free(run.pool);
 
