@@ -260,7 +260,7 @@ static void what_deserves_doubt_is_said(void **state)
     assert_string_equal(m.e.warnings.text[0], text);
     assert_true(has_text(&m.e.warnings, "not every figure of A100-80 is certain: made up for a test"));
     assert_true(has_text(&m.e.warnings, "driver and communication use a part of it"));
-    assert_true(has_text(&m.e.warnings, "routing is taken as even"));
+    assert_true(has_text(&m.e.warnings, "balanced routing is assumed"));
     assert_true(has_text(&m.e.warnings, "input_gbs"));
 }
 

@@ -297,7 +297,7 @@ static void says_what_is_missing(void **state)
     assert_non_null(strstr(found(below("db")), "its databases (.db, .sqlite) have other tables"));
     assert_non_null(strstr(found(below("db")), "export_type=[ExportType.Text]"));
     const char *alone = found(below("db/ASCEND_PROFILER_OUTPUT/analysis.db"));
-    assert_non_null(strstr(alone, "is no database of SQLite, although its name says so"));
+    assert_non_null(strstr(alone, "is no SQLite database, in spite of its name"));
     assert_non_null(strstr(found("/dev/null"), "no regular file"));
     assert_string_equal(found_in(NULL, 0), "error 1: no file or folder is given");
     /* Beside something good they are warnings. */

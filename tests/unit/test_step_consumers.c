@@ -344,7 +344,7 @@ static void large_parts_of_the_step_are_named(void **state)
     static const struct {
         ek_step_part part;
         const char *id, *title;
-    } cases[] = {{EK_STEP_DATA, "exposed-communication", "Reducing gradients"},
+    } cases[] = {{EK_STEP_DATA, "exposed-communication", "Gradient reduction"},
                  {EK_STEP_HOST, "host", "launches"},
                  {EK_STEP_OPTIMIZER, "optimizer", "update"}};
     const ek_device slow = slow_device();

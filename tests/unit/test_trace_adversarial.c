@@ -500,7 +500,7 @@ static const adversary cases[] = {
      0},
     {"an all-to-all that nothing tells",
      experts_told_by_nothing,
-     {"exposed-communication: an all-to-all's or a pipeline's,", "note: may belong to a pipeline"},
+     {"exposed-communication: of an all-to-all or a pipeline,", "note: may belong to a pipeline"},
      {"pipeline-wait:"},
      0},
     {"a slow cable", slow_cable, {"slow-link: 2-0 (HCCS) moves 5.00 GB/s"}, {NULL}, NAN},
@@ -803,7 +803,7 @@ static void no_made_trace_promises_its_waiting(void **state)
         {"mindspore",
          {"pipeline-wait: Rank 1:", "compute-gap: Rank 3 computes",
           "exposed-communication: Rank 2: 2.87 ms of a step, 11.7 %, are spent in hcom_allReduce not overlapped with "
-          "computing (1 calls a step, 2.87 ms in total): waits for other ranks 2.77 ms, transfer 0.10 ms. Rank 3 comes "
+          "computing (1 calls a step, 2.87 ms in total): waits for other ranks 2.77 ms, transfer 0.10 ms. Rank 3 is "
           "last",
           "slow-link: Link 9000:0-3 (HCCS) moves 8.00 GB/s, 21 % below the mean of 10.17"}},
         {"torch_npu",
