@@ -733,7 +733,7 @@ static void equal_gains_stand_in_the_order_of_their_topics(void **state)
     (void)state;
     static const char *const cause[] = {"dispatch", "compilation", "garbage_collection", "synchronization"};
     static const char *const title[] = {"The device waits for data", "Launching operators takes longer",
-                                        "Operators are compiled", "Python garbage collection", "The host synchronises"};
+                                        "Operators are compiled", "Python garbage collection", "The host synchronizes"};
     made m;
     make_run(&m, 1);
     for (int s = 0; s < N_STEPS; s++) {
