@@ -12,10 +12,15 @@ const char *const ek__compute_fault_name[EK_N_COMPUTE_FAULTS] = {
     "slow-shape"};
 const char *const *const ek_compute_fault_name = ek__compute_fault_name;
 
-static const char *const ek__compute_fault_title[EK_N_COMPUTE_FAULTS] = {
-    "Operators run on AI CPU",         "Attention is not fused",      "Norms are not fused",
-    "Rotary embeddings are not fused", "SwiGLU is not fused",         "Cross entropy is not fused",
-    "Layouts are changed to and fro",  "Products are in a slow type", "Products have shapes that are slow"};
+static const char *const ek__compute_fault_title[EK_N_COMPUTE_FAULTS] = {"Operators run on AI CPU",
+                                                                         "Attention is not fused",
+                                                                         "Norms are not fused",
+                                                                         "Rotary embeddings are not fused",
+                                                                         "SwiGLU is not fused",
+                                                                         "Cross entropy is not fused",
+                                                                         "Layouts are changed back and forth",
+                                                                         "Products use a slow type",
+                                                                         "Products have slow shapes"};
 const char *const *const ek_compute_fault_title = ek__compute_fault_title;
 
 bool ek__fault_lose(ek__fault_losses *losses, int rank, int64_t start, int64_t time, double lost)

@@ -217,11 +217,10 @@ static ek_status add_shape(products *p, ek_error *err)
                ek__pool_format(p->c->run->pool, "%.60s of %.0f x %.0f x %.0f at %.1f TFLOP/s", op->name, op->work.m,
                                op->work.k, op->work.n, op->tflops),
                padding(p, &op->work),
-               p->c->device
-                   ? "the time of these products less that of the padded shape by the device's curve, times what "
-                     "this run's other products take of theirs"
-                   : "the time of these products less that of the padded shape at the rate of the run's other "
-                     "products",
+               p->c->device ? "the time of these products less that of the padded shape by the device's curve, scaled "
+                              "by the ratio of the run's other products to their curve"
+                            : "the time of these products less that of the padded shape at the rate of the run's other "
+                              "products",
                err);
 }
 

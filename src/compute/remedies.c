@@ -9,10 +9,10 @@ typedef struct remedy {
 } remedy;
 
 static const remedy remedies[EK_N_COMPUTE_FAULTS] = {
-    [EK_FAULT_AI_CPU] = {"Give these operators types that the vector units have (INT32 or FLOAT in place of INT64 or "
-                         "DOUBLE), replace them, or take them out of the step.",
+    [EK_FAULT_AI_CPU] = {"Use types that the vector units support (INT32 or FLOAT instead of INT64 or DOUBLE), replace "
+                         "these operators, or remove them from the step.",
                          NONE_BY_NAME, NONE_BY_NAME, NONE_BY_NAME},
-    [EK_FAULT_ATTENTION] = {"Use fused attention, which never writes the scores.",
+    [EK_FAULT_ATTENTION] = {"Use fused attention, which does not write the scores to memory.",
                             "model.model_config.use_flash_attention: True",
                             "--use-flash-attn  # without Megatron: torch_npu.npu_fusion_attention",
                             "--attention-backend flash  # without Megatron: scaled_dot_product_attention"},
@@ -28,24 +28,22 @@ static const remedy remedies[EK_N_COMPUTE_FAULTS] = {
          "model.model_config.use_fused_swiglu: True  # where the model has it; else mindspore.ops.swiglu",
          "--use-fused-swiglu  # without Megatron: torch_npu.npu_swiglu",
          "leave out --no-bias-swiglu-fusion  # without Megatron: torch.compile"},
-    [EK_FAULT_CROSS_ENTROPY] = {"Use a fused cross entropy, which keeps no logarithms.", "mindspore.ops.cross_entropy",
+    [EK_FAULT_CROSS_ENTROPY] = {"Use a fused cross entropy, which saves no logarithms.", "mindspore.ops.cross_entropy",
                                 "--cross-entropy-loss-fusion",
                                 "--cross-entropy-loss-fusion  # without Megatron: torch.compile"},
     [EK_FAULT_TRANSFORMS] =
-        {"Keep one layout and one type between these operators: transpose, make contiguous and cast "
-         "once.",
+        {"Use one layout and one type between these operators: transpose, make contiguous and cast only once.",
          NONE_BY_NAME, "torch_npu.npu.config.allow_internal_format = False", NONE_BY_NAME},
-    [EK_FAULT_TYPE] =
-        {"Compute these products in 16 bits; those that must stay in 32 bits with the matrix unit's short "
-         "form of them.",
-         "model.model_config.compute_dtype: \"bfloat16\"",
-         "--bf16  # in 32 bits: torch_npu.npu.matmul.allow_hf32 = True",
-         "--bf16  # in 32 bits: torch.backends.cuda.matmul.allow_tf32 = True"},
-    [EK_FAULT_SHAPE] = {"Look at their operands: one that is not contiguous, a format that needs a conversion, memory "
-                        "shared with a collective.",
-                        "model.model_config.vocab_size  # or the side that is told",
-                        "--make-vocab-size-divisible-by 128  # or the side that is told",
-                        "--make-vocab-size-divisible-by 128  # or the side that is told"},
+    [EK_FAULT_TYPE] = {"Compute these products in 16 bits; for products that need 32 bits enable the reduced-precision "
+                       "mode of the matrix unit (HF32, TF32).",
+                       "model.model_config.compute_dtype: \"bfloat16\"",
+                       "--bf16  # in 32 bits: torch_npu.npu.matmul.allow_hf32 = True",
+                       "--bf16  # in 32 bits: torch.backends.cuda.matmul.allow_tf32 = True"},
+    [EK_FAULT_SHAPE] = {"Check their operands: a non-contiguous one, a format that needs a conversion, memory "
+                        "bandwidth shared with a collective.",
+                        "model.model_config.vocab_size  # or the reported side",
+                        "--make-vocab-size-divisible-by 128  # or the reported side",
+                        "--make-vocab-size-divisible-by 128  # or the reported side"},
 };
 
 const char *ek__compute_instead(ek_compute_fault fault)

@@ -195,14 +195,15 @@ static const char *caution_of(const ek__diagnose *d, const candidate *c, double 
         return NULL;
     if (c->grows)
         return ek__pool_format(pool,
-                               "The global batch is a setting of the training itself, so this is no gain of the same "
-                               "training; for as many sequences it would be %.1f %%; %s.",
+                               "The global batch is a hyperparameter of the training, so this is a different training; "
+                               "for the same number of sequences the gain would be %.1f %%; %s.",
                                100e9 * gain / d->step_ns, peak);
     if (c->halves)
-        return ek__pool_format(pool, "Operators of half the size are less efficient, %s; %s.",
-                               d->pipeline.measured ? "which is not counted" : "as far as the device's curves have it",
-                               peak);
-    return ek__pool_format(pool, "More chunks hold more activations and send more between stages; %s.", peak);
+        return ek__pool_format(
+            pool, "Operators of half the size are less efficient, %s; %s.",
+            d->pipeline.measured ? "which is not counted" : "as far as the device's curves include it", peak);
+    return ek__pool_format(pool, "More chunks need more memory for activations and more transfers between stages; %s.",
+                           peak);
 }
 
 static ek_status add(ek__diagnose *d, const candidate *c, double today_ms, double share, ek_error *err)
@@ -220,10 +221,10 @@ static ek_status add(ek__diagnose *d, const candidate *c, double today_ms, doubl
     b.setting = ek__pipeline_settings(p, &c->found.plan, &c->wish, ek__framework_of(d), d->out->pool);
     b.change = change_of(d, c);
     b.rests_on = p->measured
-                     ? "simulated steps of balanced plans with the layers' measured times, today's number of "
-                       "chunks and micro-batches against these; the share is that of the schedule with equal stages"
-                     : "predicted steps of balanced plans, today's number of chunks and micro-batches against these; "
-                       "the share is that of the slowest stage";
+                     ? "simulated steps of balanced plans with the layers' measured times, with the current and the "
+                       "new number of chunks and micro-batches; the share is that of the schedule with equal stages"
+                     : "predicted steps of balanced plans, with the current and the new number of chunks and "
+                       "micro-batches; the share is that of the slowest stage";
     b.caution = caution_of(d, c, gain);
     if (!b.caution)
         return ek__no_memory(err);

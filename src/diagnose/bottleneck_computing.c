@@ -40,7 +40,7 @@ static ek_status show(const ek__diagnose *d, const ek_compute_finding *f, int ra
         return status;
     return ek__bottleneck_show(
         b,
-        (ek_evidence){ek__pool_format(d->out->pool, "the one that loses most takes %.3f ms, of which %.3f ms are lost",
+        (ek_evidence){ek__pool_format(d->out->pool, "the largest loss takes %.3f ms, of which %.3f ms are lost",
                                       (double)most->time / 1e6, (double)most->lost / 1e6),
                       ek__file_of(r), ek__step_name_at(r, most->start), r->rank},
         err);

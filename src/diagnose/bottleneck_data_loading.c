@@ -37,13 +37,13 @@ static bool has_no_workers(const ek_trace_rank *rank)
 static void fill_setting(const ek__diagnose *d, const ek_trace_rank *rank, ek_bottleneck *b)
 {
     ek_framework framework = ek__framework_of(d);
-    b->caution = "Worker processes and read-ahead take memory of the host.";
+    b->caution = "Worker processes and prefetching need host memory.";
     if (framework == EK_MINDFORMERS || framework == EK_MINDFORMERS_MCORE) {
         int data = d->input->job ? d->input->job->parallel.data : 0;
         if (data == 1) {
             b->setting = "train_dataset.num_parallel_workers: 16\ntrain_dataset.prefetch_size: 2";
-            b->change = "Raise the number of workers; leave attention_mask out of the stored dataset and make it while "
-                        "reading. With one data-parallel rank every device needs the whole batch.";
+            b->change = "Increase the number of workers; remove attention_mask from the stored dataset and compute it "
+                        "while reading. With one data-parallel rank every device needs the whole batch.";
             return;
         }
         b->setting = data > 0
@@ -54,15 +54,15 @@ static void fill_setting(const ek__diagnose *d, const ek_trace_rank *rank, ek_bo
                          : "parallel.full_batch: False\nparallel.dataset_strategy: [[dp, 1], [dp, 1]]  # dp: the run's "
                            "data_parallel\ntrain_dataset.num_parallel_workers: 16\ntrain_dataset.prefetch_size: 2";
         b->change = "Let every rank read only its own part of the batch, with one entry of the strategy for each input "
-                    "of the dataset; leave attention_mask out of the stored dataset and make it while reading; raise "
-                    "the number of workers.";
+                    "of the dataset; remove attention_mask from the stored dataset and compute it while reading; "
+                    "increase the number of workers.";
         return;
     }
     b->setting = has_no_workers(rank) ? "--num-workers 4" : "--num-workers 8";
     b->change = has_no_workers(rank)
-                    ? "Give the data loader worker processes, with persistent_workers and pin_memory."
-                    : "Raise the number of loader workers and prefetch_factor, keep attention_mask out of the stored "
-                      "dataset, and move work out of the dataset.";
+                    ? "Use worker processes in the data loader, with persistent_workers and pin_memory."
+                    : "Increase the number of loader workers and prefetch_factor, remove attention_mask from the "
+                      "stored dataset, and move work out of the dataset.";
 }
 
 /* ---- a trace ---- */
@@ -143,7 +143,7 @@ static ek_status from_trace(ek__diagnose *d, ek_error *err)
     b.rests_on = ek__gain_rests_on(m);
     b.title = timed ? ek__pool_format(d->out->pool, "The device waits for data: %.2f ms of a step, %.1f %%.",
                                       most / 1e6, 100 * most / d->step_ns)
-                    : "The data pipeline's last queue runs empty: training waits for data.";
+                    : "The last queue of the data pipeline is nearly empty: training waits for data.";
     return ek__bottleneck_add(d, &b, err);
 }
 
@@ -168,8 +168,8 @@ static ek_status from_log(ek__diagnose *d, ek_error *err)
                        .basis = EK_BASIS_DERIVED,
                        .cost_seconds = seconds,
                        .gain_seconds = seconds,
-                       .rests_on = "the log's time in the data loader, as if the device had done nothing meanwhile; "
-                                   "only a trace tells how much of it was hidden"};
+                       .rests_on = "the log's time in the data loader, assuming an idle device during it; only a trace "
+                                   "shows the overlapped part"};
     fill_setting(d, NULL, &b);
     b.title = ek__pool_format(d->out->pool, "The data loader takes %.2f ms of a step.", seconds * 1e3);
     ek_status status = ek__bottleneck_show(
@@ -196,6 +196,6 @@ ek_status ek__bottleneck_data_loading(ek__diagnose *d, ek_error *err)
         return from_trace(d, err);
     if (log_tells(d->input->log))
         return from_log(d, err);
-    return ek__bottleneck_needs(d, "waiting for data", "a trace with the host's side, or a log that prints it",
+    return ek__bottleneck_needs(d, "waiting for data", "a trace with host events, or a log that contains it",
                                 ek__how_to_trace(d), err);
 }

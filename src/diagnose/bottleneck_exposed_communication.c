@@ -68,20 +68,21 @@ typedef struct remedy {
 
 static const remedy remedies[EK__N_USES] = {
     {"Reducing gradients", "parallel_speed_up.json: \"enable_grad_comm_opt\": true", "--overlap-grad-reduce",
-     "Reduce gradients bucket by bucket behind the last micro-batch's backward passes; the last bucket stays exposed.",
-     "Collectives beside computing slow it by what they share of the memory's bandwidth."},
-    {"Gathering weights", "parallel_speed_up.json: \"enable_opt_shard_comm_opt\": true", "--overlap-param-gather",
-     "Gather weights one group of layers ahead, behind the first micro-batch's forward passes; the first group stays "
+     "Reduce gradients bucket by bucket during the backward passes of the last micro-batch; the last bucket stays "
      "exposed.",
-     "Weights gathered ahead take memory."},
+     "Collectives slow down overlapped computing by their share of the memory bandwidth."},
+    {"Gathering weights", "parallel_speed_up.json: \"enable_opt_shard_comm_opt\": true", "--overlap-param-gather",
+     "Gather weights one group of layers ahead, during the forward passes of the first micro-batch; the first group "
+     "stays exposed.",
+     "Weights gathered ahead need memory."},
     {"Communication inside layers", "model.model_config.fine_grain_interleave: 2", "--tp-comm-overlap",
      "Compute the batch in two halves, one of which communicates while the other computes.",
-     "Two halves hold more activations at once; half-sized operators are less efficient."},
-    {"Exchanging tokens between experts",
-     "moe_config.enable_alltoall: True\nmodel.model_config.fine_grain_interleave: 2", "--moe-alltoall-overlap-comm",
+     "Two halves have more live activations; half-sized operators are less efficient."},
+    {"Token exchange between experts", "moe_config.enable_alltoall: True\nmodel.model_config.fine_grain_interleave: 2",
+     "--moe-alltoall-overlap-comm",
      "Exchange the tokens of one half of the batch, or of the routed experts, while the other half or the shared "
      "expert is computed.",
-     "Two halves hold more activations at once."},
+     "Two halves have more live activations."},
 };
 
 /* ---- one use ---- */
@@ -116,7 +117,7 @@ static ek_status show_classes(const exposure *x, ek__comm_use use, int rank, ek_
         if (c->use != use || c->rank != rank || !(c->exposed_ns > 0))
             continue;
         const char *text = ek__pool_format(
-            x->d->out->pool, "%s: %s%s%.80s: %.2f of %.2f ms a step with nothing computed beside it, %.3g calls",
+            x->d->out->pool, "%s: %s%s%.80s: %.2f of %.2f ms a step not overlapped with computing, %.3g calls",
             ek__who_is(r).text, ek_ir_comm_kind_name[c->kind], c->group ? " of group " : "", c->group ? c->group : "",
             c->exposed_ns / 1e6, c->total_ns / 1e6, c->count);
         ek_status status = ek__bottleneck_show(b, (ek_evidence){text, ek__file_of(r), NULL, r->rank}, err);
@@ -162,16 +163,16 @@ static const struct {
     ek_step_part part;
     const char *title, *otherwise;
 } predicted[] = {
-    {EK_STEP_DATA, "Reducing gradients and gathering weights",
-     "More micro-batches a step, or fewer data-parallel ranks, leave more computing for each exchange; `evenkeel "
-     "memory --measures` compares degrees."},
+    {EK_STEP_DATA, "Gradient reduction and weight gathering",
+     "More micro-batches a step, or fewer data-parallel ranks, give more computing per exchange; `evenkeel memory "
+     "--measures` compares degrees."},
     {EK_STEP_TENSOR, "Communication of tensor parallel groups",
-     "Groups inside a node, and no larger than memory asks for; more stages make room as well; `evenkeel memory "
+     "Use groups within a node, no larger than memory requires; more stages also free memory; `evenkeel memory "
      "--measures` compares degrees."},
     {EK_STEP_CONTEXT, "Communication of context parallel groups",
-     "Groups inside a node, and no larger than memory asks for; `evenkeel memory --measures` compares degrees."},
-    {EK_STEP_EXPERT, "Exchanging tokens between experts",
-     "Groups inside a node; less expert parallelism where memory has room for more experts a rank."},
+     "Use groups within a node, no larger than memory requires; `evenkeel memory --measures` compares degrees."},
+    {EK_STEP_EXPERT, "Token exchange between experts",
+     "Use groups within a node; reduce expert parallelism if memory is sufficient for more experts per rank."},
 };
 
 static ek_status look_at_prediction(ek__diagnose *d, ek_error *err)

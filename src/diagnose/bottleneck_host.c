@@ -16,23 +16,24 @@ typedef struct cause {
 } cause;
 
 static const cause causes[] = {
-    {"garbage_collection", "Python's garbage collection holds up the device",
+    {"garbage_collection", "Python garbage collection delays the device",
      "gc.freeze(); gc.disable()  # after the first step, with gc.collect() every few hundred steps",
-     "Take objects of the start out of the collector's sight after the first step, and collect by hand at steps that "
-     "do not matter.",
-     "Cycles of objects live until the next collection by hand, which takes memory of the host.", NULL, NULL},
-    {"synchronization", "The host synchronises with the device within the step",
-     "unset ASCEND_LAUNCH_BLOCKING CUDA_LAUNCH_BLOCKING  # and take .item(), .cpu(), print of losses out of the step",
-     "Let the host run ahead: read losses and norms every few steps instead of in each.", NULL, NULL, NULL},
-    {"compilation", "Operators are compiled while the run goes on",
+     "Exclude startup objects from garbage collection after the first step (gc.freeze), and collect explicitly every "
+     "few hundred steps.",
+     "Reference cycles stay in host memory until the next explicit collection.", NULL, NULL},
+    {"synchronization", "The host synchronizes with the device within the step",
+     "unset ASCEND_LAUNCH_BLOCKING CUDA_LAUNCH_BLOCKING  # and remove .item(), .cpu(), printing of losses from the "
+     "step",
+     "Let the host run ahead: read losses and norms every few steps instead of every step.", NULL, NULL, NULL},
+    {"compilation", "Operators are compiled during the run",
      "torch.npu.set_compile_mode(jit_compile=False)  # MindSpore: fixed shapes, graph mode",
-     "Avoid shapes that change from step to step, or switch compilation at run time off.", NULL,
-     "torch.compile(model, dynamic=True)", "Avoid shapes that change from step to step."},
+     "Avoid shapes that change between steps, or disable compilation at run time.", NULL,
+     "torch.compile(model, dynamic=True)", "Avoid shapes that change between steps."},
     {"dispatch", "Launching operators takes longer than running them", "TASK_QUEUE_ENABLE=2\nCPU_AFFINITY_CONF=1",
-     "Launch less and faster: fused operators, graph mode or a larger micro-batch; on Ascend a second launching thread "
-     "and bound cores.",
-     "A larger micro-batch takes memory.", "torch.compile(model, mode=\"reduce-overhead\")  # CUDA graphs",
-     "Launch less and faster: fused operators, CUDA graphs or a larger micro-batch."},
+     "Reduce launches and their cost: fused operators, graph mode or a larger micro-batch; on Ascend a second "
+     "launching thread and CPU binding.",
+     "A larger micro-batch needs more memory.", "torch.compile(model, mode=\"reduce-overhead\")  # CUDA graphs",
+     "Reduce launches and their cost: fused operators, CUDA graphs or a larger micro-batch."},
 };
 enum { N_CAUSES = sizeof causes / sizeof *causes };
 
@@ -82,7 +83,8 @@ static ek_status show(const ek__diagnose *d, const longest *most, int rank, doub
 {
     const ek_trace_rank *r = &d->measured.run->rank[rank];
     const ek_evidence sum = {
-        ek__pool_format(d->out->pool, "%s: the device is idle for %.2f ms of a step before what was not launched yet",
+        ek__pool_format(d->out->pool,
+                        "%s: the device is idle for %.2f ms of a step before operators that were launched late",
                         ek__who_is(r).text, ns / 1e6),
         ek__file_of(r), NULL, r->rank};
     ek_status status = ek__bottleneck_show(b, sum, err);
@@ -131,9 +133,9 @@ static ek_status look_at_prediction(ek__diagnose *d, ek_error *err)
 {
     ek_status status = ek__predicted_part(
         d, EK_STEP_HOST, "host", EK_TOPIC_HOST, "Waiting for launches of the host",
-        "Fewer and longer kernels: fused operators, a larger micro-batch, less tensor parallelism.", err);
+        "Use fewer and longer kernels: fused operators, a larger micro-batch, less tensor parallelism.", err);
     return status ? status
-                  : ek__bottleneck_needs(d, "whether the host keeps up", "a trace with the host's side",
+                  : ek__bottleneck_needs(d, "whether the host keeps up", "a trace with host events",
                                          ek__how_to_trace(d), err);
 }
 

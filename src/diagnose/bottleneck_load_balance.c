@@ -46,9 +46,9 @@ ek_status ek__bottleneck_load_balance(ek__diagnose *d, ek_error *err)
                               100e9 * gain / d->step_ns);
     b.setting = ek__pipeline_settings(p, &p->best, &today, ek__framework_of(d), d->out->pool);
     b.change = "Move layers between the stages.";
-    b.rests_on = p->measured ? "the simulated step of today's split less that of the best split found, both with the "
-                               "layers' measured times"
-                             : "the predicted step of today's split less that of the best split found";
+    b.rests_on = p->measured ? "the simulated step of the current split less that of the best split found, both with "
+                               "the layers' measured times"
+                             : "the predicted step of the current split less that of the best split found";
     const char *peak = p->memory_known
                            ? ek__pipeline_peak(p, p->best_peak_mb, d->out->pool)
                            : "no memory limit is known, so the plan may not fit: give the training YAML, or "
@@ -58,7 +58,7 @@ ek_status ek__bottleneck_load_balance(ek__diagnose *d, ek_error *err)
         return ek__no_memory(err);
     ek_status status = ek__bottleneck_show(
         &b,
-        (ek_evidence){ek__pool_format(d->out->pool, "%s step %.2f ms with today's split, %.2f ms balanced",
+        (ek_evidence){ek__pool_format(d->out->pool, "%s step %.2f ms with the current split, %.2f ms balanced",
                                       p->measured ? "simulated" : "predicted", p->as_it_is_ms, p->best_ms),
                       NULL, NULL, -1},
         err);

@@ -110,16 +110,14 @@ static void report_measures(const ek__diagnose *d, const ek_mitigation *list, in
     b->change =
         names
             ? ek__pool_format(pool, "%c%s%s.", names[0] - 'a' + 'A', names + 1,
-                              last->after_mb > limit ? "; that is not enough yet, and no other measure saves much" : "")
+                              last->after_mb > limit ? "; this is not sufficient, and no other setting saves much" : "")
             : NULL;
     b->caution =
         isnan(last->step_change)
-            ? ek__pool_format(pool, "The largest peak is predicted to become %.0f MB of %.0f.", last->after_mb, limit)
-            : ek__pool_format(pool,
-                              "The largest peak is predicted to become %.0f MB of %.0f, and the predicted step "
-                              "%.1f %% %s.",
-                              last->after_mb, limit, 100 * fabs(last->step_change),
-                              last->step_change < 0 ? "shorter" : "longer");
+            ? ek__pool_format(pool, "The largest predicted peak is then %.0f MB of %.0f.", last->after_mb, limit)
+            : ek__pool_format(
+                  pool, "The largest predicted peak is then %.0f MB of %.0f, and the predicted step %.1f %% %s.",
+                  last->after_mb, limit, 100 * fabs(last->step_change), last->step_change < 0 ? "shorter" : "longer");
 }
 
 /* Layers and recomputation distributed again: the shortest step of all measures that change nothing else. */
@@ -129,21 +127,20 @@ static void report_plan(const ek__diagnose *d, ek_bottleneck *b)
     const ek__edit_oracle today = ek__pipeline_today(p);
     b->setting = ek__pipeline_settings(p, &p->best, &today, ek__framework_of(d), d->out->pool);
     b->peak_mb = p->best_peak_mb;
-    b->change = "Spread the layers and their recomputation over the stages anew.";
-    b->caution = ek__pool_format(d->out->pool,
-                                 "The largest peak is predicted to become %.0f MB of %.0f, and the predicted step %.1f "
-                                 "%% %s.",
-                                 p->best_peak_mb, p->limit_mb, 100 * fabs(p->best_ms / p->today_ms - 1),
-                                 p->best_ms < p->today_ms ? "shorter" : "longer");
+    b->change = "Redistribute the layers and their recomputation over the stages.";
+    b->caution = ek__pool_format(
+        d->out->pool, "The largest predicted peak is then %.0f MB of %.0f, and the predicted step %.1f %% %s.",
+        p->best_peak_mb, p->limit_mb, 100 * fabs(p->best_ms / p->today_ms - 1),
+        p->best_ms < p->today_ms ? "shorter" : "longer");
 }
 
 static ek_status fill_measure(const ek__diagnose *d, bool over, double limit, ek_bottleneck *b, ek_error *err)
 {
     b->setting = "recompute_config, parallel_config";
-    b->change = "Give the training YAML, so that `evenkeel memory` predicts what each measure saves.";
+    b->change = "Give the training YAML, so that `evenkeel memory` predicts the saving of each setting.";
     if (!d->input->job)
         return EK_OK;
-    b->change = "No measure that is known here saves memory; it takes more devices, or a smaller model.";
+    b->change = "No known setting saves memory; use more devices or a smaller model.";
     ek_mitigation *list = ek__alloc(EK_MAX_MEASURES, sizeof *list);
     int n = 0;
     if (!list)
@@ -174,8 +171,7 @@ static ek_status add_peak(ek__diagnose *d, const peak *p, double limit, ek_error
                        .basis = EK_BASIS_SIMULATED,
                        .cost_seconds = NAN,
                        .gain_seconds = over ? INFINITY : NAN, /* first, and reported as not known: diagnose.c */
-                       .rests_on = p->file ? "the peak of the dry run's log; what measures save is predicted from the "
-                                             "settings"
+                       .rests_on = p->file ? "the peak of the dry run's log; savings are predicted from the settings"
                                            : "the peak predicted from the settings"};
     b.title = ek__pool_format(d->out->pool, "Stage %d %s its memory limit: %.0f of %.0f MB.", p->stage,
                               over ? "is over" : "is close to", p->mb, limit);
@@ -220,9 +216,9 @@ static ek_status add_fragmentation(ek__diagnose *d, ek_error *err)
                        .gain_seconds = NAN,
                        .setting = mindspore ? "export MS_ALLOC_CONF=enable_vmm:True"
                                             : "export PYTORCH_NPU_ALLOC_CONF=expandable_segments:True",
-                       .change = "Let the allocator map memory in pages, and keep shapes the same from step to step.",
+                       .change = "Let the allocator map memory in pages, and keep shapes equal between steps.",
                        .rests_on = "peaks of reserved and allocated memory in the trace"};
-    b.title = ek__pool_format(d->out->pool, "%.0f MB are reserved but not used, %.0f %% of what is reserved.", most,
+    b.title = ek__pool_format(d->out->pool, "%.0f MB are reserved but not used, %.0f %% of the reserved memory.", most,
                               100 * most / worst->reserved_mb);
     ek_status status = ek__bottleneck_show(
         &b,

@@ -69,14 +69,14 @@ static ek_status add_with_plan(ek__diagnose *d, double cost_ns, int rank, ek_err
                        .cost_seconds = cost_ns / 1e9,
                        .gain_seconds = gain,
                        .peak_mb = p->kept_peak_mb};
-    b.title =
-        ek__pool_format(d->out->pool, "Recomputation that memory has room to leave out: %.2f ms of a step, %.1f %%.",
-                        gain * 1e3, 100e9 * gain / d->step_ns);
+    b.title = ek__pool_format(d->out->pool,
+                              "Unnecessary recomputation: %.2f ms of a step, %.1f %%; the memory limit allows less.",
+                              gain * 1e3, 100e9 * gain / d->step_ns);
     b.setting = ek__pipeline_settings(p, &p->kept_layers, &today, ek__framework_of(d), d->out->pool);
-    b.change = "Recompute fewer layers, as far as the memory limit admits.";
-    b.rests_on = p->measured ? "the simulated step of today's plan less that of the plan with less recomputation, with "
-                               "measured times of the layers; memory as predicted from the settings"
-                             : "the predicted step of today's plan less that of the plan with less recomputation; "
+    b.change = "Recompute fewer layers, as far as the memory limit allows.";
+    b.rests_on = p->measured ? "the simulated step of the current plan less that of the plan with less recomputation, "
+                               "with measured times of the layers; memory as predicted from the settings"
+                             : "the predicted step of the current plan less that of the plan with less recomputation; "
                                "memory as predicted from the settings";
     const char *peak = ek__pipeline_peak(p, p->kept_peak_mb, d->out->pool);
     b.caution = peak ? ek__pool_format(d->out->pool, "%c%s.", peak[0] - 'a' + 'A', peak + 1) : NULL;
@@ -95,13 +95,13 @@ static const char *why_needed(const ek__diagnose *d)
 {
     const ek__pipeline *p = &d->pipeline;
     if (!p->kept_layers.layers)
-        return ek__pool_format(d->out->pool,
-                               "no other recomputation of the layers as they are spread was found that keeps the limit "
-                               "of %.0f MB",
-                               p->limit_mb);
+        return ek__pool_format(
+            d->out->pool,
+            "with the current layers per stage no other recomputation within the limit of %.0f MB was found",
+            p->limit_mb);
     return ek__pool_format(d->out->pool,
-                           "as little recomputation as the limit of %.0f MB admits brings the %s step from %.2f "
-                           "to %.2f ms, with a largest peak of %.0f MB",
+                           "the least recomputation within the limit of %.0f MB changes the %s step from %.2f to %.2f "
+                           "ms, with a largest peak of %.0f MB",
                            p->limit_mb, p->measured ? "simulated" : "predicted", p->today_ms,
                            fmin(p->today_ms, p->kept_layers_ms), p->kept_peak_mb);
 }
@@ -150,25 +150,26 @@ static ek_status add_needed(ek__diagnose *d, double cost_ns, int rank, ek_error 
                        .cost_seconds = cost_ns / 1e9,
                        .gain_seconds = NAN};
     bool relieved = relief_of(&relief) > d->options->least_share;
-    b.title = ek__pool_format(pool, "Recomputation takes %.2f ms of a step, %.1f %%, and memory needs it.",
+    b.title = ek__pool_format(pool, "Recomputation takes %.2f ms of a step, %.1f %%; the memory limit requires it.",
                               cost_ns / 1e6, 100 * cost_ns / d->step_ns);
     if (relieved) {
         b.gain_seconds = relief_of(&relief) * d->step_ns / 1e9;
         b.peak_mb = relief.relieved_mb;
         b.setting = ek__pool_format(pool, "%s", relief.relieved);
-        b.change =
-            ek__pool_format(pool, "%c%s makes room to recompute less.", relief.name[0] - 'a' + 'A', relief.name + 1);
+        b.change = ek__pool_format(pool, "%c%s: this frees memory for less recomputation.", relief.name[0] - 'a' + 'A',
+                                   relief.name + 1);
         const char *peak = ek__pipeline_peak(p, relief.relieved_mb, pool);
         b.caution = peak ? ek__pool_format(pool, "%c%s.", peak[0] - 'a' + 'A', peak + 1) : NULL;
         if (!b.caution)
             return ek__no_memory(err);
     } else {
         b.setting =
-            ek__framework_of(d) == EK_TORCHTITAN ? "[activation_checkpoint] as it is" : "recompute_config as it is";
-        b.change = "Nothing to leave out at this memory limit; `evenkeel memory --measures` lists what makes room.";
+            ek__framework_of(d) == EK_TORCHTITAN ? "[activation_checkpoint] unchanged" : "recompute_config unchanged";
+        b.change = "No recomputation can be removed at this memory limit; `evenkeel memory --measures` lists settings "
+                   "that save memory.";
     }
-    b.rests_on = relieved ? "predicted steps: today's settings, and the measure with the least recomputation that then "
-                            "fits; memory as predicted from the settings"
+    b.rests_on = relieved ? "predicted steps: the current settings, and the changed setting with the least "
+                            "recomputation that then fits; memory as predicted from the settings"
                           : "steps predicted from the settings; memory as predicted from them";
     status = ek__bottleneck_show(&b, (ek_evidence){why_needed(d), d->input->job->path, NULL, -1}, err);
     if (!status)
@@ -198,9 +199,8 @@ static ek_status report_uneven_patterns(ek__diagnose *d, ek_error *err)
         return EK_OK;
     return ek__bottleneck_note(
         d,
-        "patterns of recompute_config have lists of their own: today's step is simulated as if "
-        "all of a kind had the longest list, so it may be shorter than is told; peaks are those of "
-        "the lists as they are",
+        "patterns of recompute_config have separate lists: the current step is simulated with the longest list for all "
+        "patterns of a kind, so the real one may be shorter; peaks use the actual lists",
         err);
 }
 
@@ -223,11 +223,12 @@ static ek_status add_without_memory(ek__diagnose *d, double cost_ns, int rank, e
                        .cost_seconds = cost_ns / 1e9,
                        .gain_seconds = NAN,
                        .setting = "recompute_config.recompute: fewer layers of each stage",
-                       .change = "Recompute only what does not fit otherwise.",
-                       .rests_on = "the cost is measured; what can be left out depends on memory, which the training "
-                                   "YAML with its limit would tell"};
+                       .change = "Recompute only as much as the memory limit requires.",
+                       .rests_on = "the cost is measured; the unnecessary part depends on memory, which needs the "
+                                   "training YAML with its limit"};
     b.title = ek__pool_format(
-        d->out->pool, "Recomputation takes %.2f ms of a step; whether memory needs it is not known.", cost_ns / 1e6);
+        d->out->pool, "Recomputation takes %.2f ms of a step; whether the memory limit requires it is not known.",
+        cost_ns / 1e6);
     ek_status status = show_cost(d, cost_ns, rank, &b, err);
     return status ? status : ek__bottleneck_add(d, &b, err);
 }
@@ -252,14 +253,14 @@ static ek_status look_at_graphs(ek__diagnose *d, ek_error *err)
                                .basis = EK_BASIS_DERIVED,
                                .cost_seconds = NAN,
                                .gain_seconds = NAN,
-                               .rests_on = "the graph: backward takes the original value, so it is held"};
+                               .rests_on = "the graph: the backward pass uses the original value, so it is saved"};
             b.title = f->bytes > 0
-                          ? ek__pool_format(d->out->pool,
-                                            "Recomputation that is asked for is not in effect: %.1f MB are held "
-                                            "for every micro-batch.",
-                                            (double)f->bytes * 0x1p-20)
-                          : "Recomputation that is asked for is not in effect.";
-            b.change = "Let what is asked for take effect, or take it out.";
+                          ? ek__pool_format(
+                                d->out->pool,
+                                "Requested recomputation is not in effect: %.1f MB are saved for every micro-batch.",
+                                (double)f->bytes * 0x1p-20)
+                          : "Requested recomputation is not in effect.";
+            b.change = "Make the request effective, or remove it.";
             b.setting = ek__pool_format(d->out->pool, "%s", f->advice ? f->advice : "");
             status = ek__bottleneck_show(
                 &b, (ek_evidence){ek__pool_format(d->out->pool, "%s", f->text ? f->text : ""), NULL, NULL, -1}, err);
@@ -292,7 +293,7 @@ ek_status ek__bottleneck_recompute(ek__diagnose *d, ek_error *err)
     if (cost > 0 && cost >= ek__least_ns(d))
         return add_without_memory(d, cost, rank, err);
     if (!d->measured.run && !p->there)
-        return ek__bottleneck_needs(d, "time spent on recomputation", "a trace, or the settings with --device",
+        return ek__bottleneck_needs(d, "time of recomputation", "a trace, or the settings with --device",
                                     ek__how_to_times(d), err);
     return EK_OK;
 }

@@ -35,10 +35,10 @@ static ek_status show_graph(const ek__diagnose *d, ek_bottleneck *b, ek_error *e
             status = ek__bottleneck_show(
                 b,
                 (ek_evidence){
-                    ek__pool_format(d->out->pool,
-                                    "the graph has %d collective%s of redistribution, which send %.1f MB from "
-                                    "each device for one micro-batch",
-                                    n, n == 1 ? "" : "s", bytes * 0x1p-20),
+                    ek__pool_format(
+                        d->out->pool,
+                        "the graph has %d redistribution collective%s; each device sends %.1f MB for one micro-batch",
+                        n, n == 1 ? "" : "s", bytes * 0x1p-20),
                     NULL, NULL, -1},
                 err);
     }
@@ -76,7 +76,7 @@ static ek_status add_timed(ek__diagnose *d, const ek__comm_classes *classes, dou
         status = ek__bottleneck_show(
             b,
             (ek_evidence){ek__pool_format(d->out->pool,
-                                          "%s: %.2f ms of a step in such collectives with nothing computed beside them",
+                                          "%s: %.2f ms of a step in such collectives, not overlapped with computing",
                                           ek__who_is(r).text, most / 1e6),
                           ek__file_of(r), NULL, r->rank},
             err);
@@ -138,17 +138,16 @@ static ek_status add_by_bytes(ek__diagnose *d, ek_bottleneck *b, ek_error *err)
     if (status)
         return status;
     if (isnan(ns)) {
-        b->rests_on = "the graph alone: neither a trace nor a device tells at what rate its bytes are sent";
+        b->rests_on = "only the graph: no trace and no device gives the transfer rate of its bytes";
         return ek__bottleneck_add(d, b, err);
     }
     double cost = fmin(ns * n, most_exposed(d));
     b->cost_seconds = b->gain_seconds = cost / 1e9;
     b->basis = rate.basis;
-    b->rests_on =
-        ek__pool_format(d->out->pool,
-                        "the graph's bytes of one micro-batch times %d%s, over %s, as if nothing were computed "
-                        "beside them: the most that can be won",
-                        n, known ? "" : " (how many a step has is not known)", rate.source);
+    b->rests_on = ek__pool_format(
+        d->out->pool,
+        "the graph's bytes of one micro-batch times %d%s, over %s, without overlap: an upper bound of the gain", n,
+        known ? "" : " (number of micro-batches of a step not known)", rate.source);
     b->title = ek__pool_format(d->out->pool, "Tensors are redistributed between operators: up to %.2f ms of a step.",
                                cost / 1e6);
     return ek__bottleneck_add(d, b, err);
@@ -181,11 +180,11 @@ ek_status ek__bottleneck_redistribution(ek__diagnose *d, ek_error *err)
         .gain_seconds = NAN,
         .setting = "shard((...)) of the two operators, so that the output's layout is the input's",
         .change =
-            "Give the operators on both sides strategies that fit, so that nothing is redistributed between them.",
-        .rests_on = "exposed time of these operations in the trace, by the share of their bytes that the graph shows "
-                    "to be redistribution, taken out of a replay of the measured steps",
-        .caution = "Another strategy changes what each device holds."};
-    b.title = "Tensors are redistributed between operators; no trace tells for how long.";
+            "Use matching strategies for the operators on both sides, so that nothing is redistributed between them.",
+        .rests_on = "exposed time of these operations in the trace, by the share of redistribution in their bytes in "
+                    "the graph, removed from a replay of the measured steps",
+        .caution = "Another strategy changes the memory of each device."};
+    b.title = "Tensors are redistributed between operators; no trace has the time of it.";
     ek_status status = show_graph(d, &b, err);
     if (status || !d->measured.run)
         return status ? status : add_by_bytes(d, &b, err);

@@ -39,10 +39,10 @@ static ek_status show(const ek__diagnose *d, int rank, double ns, ek_bottleneck 
     ek_status status = ek__bottleneck_show(
         b,
         (ek_evidence){
-            ek__pool_format(d->out->pool,
-                            "%s: %d executions take longer than those of the same operator elsewhere, %.2f ms "
-                            "of a step in all",
-                            ek__who_is(r).text, n, ns / 1e6),
+            ek__pool_format(
+                d->out->pool,
+                "%s: %d executions take longer than other executions of the same operator, %.2f ms of a step in total",
+                ek__who_is(r).text, n, ns / 1e6),
             ek__file_of(r), NULL, r->rank},
         err);
     const char *last = NULL;
@@ -85,16 +85,15 @@ static ek_status add(ek__diagnose *d, ek__losses *losses, double cost, int rank,
                        .cost_seconds = cost / 1e9,
                        .gain_seconds = gain / 1e9,
                        .setting = "none by name: see the operators of the evidence",
-                       .change = "Look at what these executions have that others have not: an input's shape or format "
-                                 "that needs a conversion, a fallback to AI CPU, a lower clock, memory shared with a "
-                                 "collective; replace the operator by a fused one where there is one.",
+                       .change = "Compare these executions with the others: an input shape or format that needs a "
+                                 "conversion, a fallback to AI CPU, a lower clock, memory bandwidth shared with a "
+                                 "collective; replace the operator by a fused one if there is one.",
                        .rests_on = ek__gain_rests_on(&d->measured)};
     b.title = ek__pool_format(d->out->pool, "Operators are abnormally slow: %.2f ms of a step, %.1f %%.", cost / 1e6,
                               100 * cost / d->step_ns);
     if (knows_no_shapes(&d->measured.run->rank[rank]))
-        b.caution = "The trace does not tell what these operators worked on: their shapes are not recorded, and where "
-                    "inputs are larger the time is no loss. Record kernel_details.csv with shapes (profiler level 1) "
-                    "to be sure.";
+        b.caution = "The trace does not contain the shapes of these operators; for larger inputs the additional time "
+                    "is not a loss. Record kernel_details.csv with shapes (profiler level 1) to verify.";
     status = show(d, rank, cost, &b, err);
     return status ? status : ek__bottleneck_add(d, &b, err);
 }

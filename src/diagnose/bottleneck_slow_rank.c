@@ -91,7 +91,7 @@ static ek_status show(const ek__diagnose *d, const slowest *s, ek_bottleneck *b,
         return status;
     return ek__bottleneck_show(
         b,
-        (ek_evidence){ek__pool_format(d->out->pool, "%s came last to %lld of %lld collectives that were compared",
+        (ek_evidence){ek__pool_format(d->out->pool, "%s was last in %lld of %lld compared collectives",
                                       ek__who_is(rank).text, (long long)vote->n_shortest, (long long)vote->n_compared),
                       NULL, NULL, rank->rank},
         err);
@@ -104,13 +104,13 @@ static ek_status add(ek__diagnose *d, const slowest *s, ek_error *err)
     ek_status status = gain_of(&d->measured, s, &gain, err);
     if (status)
         return status;
-    ek_bottleneck b = {.id = "slow-rank",
-                       .topic = EK_TOPIC_BALANCE,
-                       .basis = EK_BASIS_DERIVED,
-                       .cost_seconds = s->excess / 1e9,
-                       .gain_seconds = gain / 1e9,
-                       .rests_on = "the measured steps of all ranks run again with that rank as fast as the median of "
-                                   "its stage"};
+    ek_bottleneck b = {
+        .id = "slow-rank",
+        .topic = EK_TOPIC_BALANCE,
+        .basis = EK_BASIS_DERIVED,
+        .cost_seconds = s->excess / 1e9,
+        .gain_seconds = gain / 1e9,
+        .rests_on = "a replay of the measured steps of all ranks with that rank as fast as the median of its stage"};
     b.title = ek__pool_format(d->out->pool, "%s is slower than the others of its stage: %.2f ms of a step, %.1f %%.",
                               ek__who_is(rank).text, s->excess / 1e6, 100 * s->excess / d->step_ns);
     const char *name = rank->rank >= 0 ? ek__pool_format(d->out->pool, "rank %d", rank->rank)
@@ -120,9 +120,8 @@ static ek_status add(ek__diagnose *d, const slowest *s, ek_error *err)
                                                  rank->host ? rank->host : "", device)
                                : NULL;
     b.change =
-        "Look at its device (clock, temperature, memory errors, HCCS or NVLink state), its host (other processes, "
-        "bound cores) and what only it does (logging, saving, longer sequences); replace the node if it stays "
-        "slow.";
+        "Check its device (clock, temperature, memory errors, HCCS or NVLink state), its host (other processes, CPU "
+        "binding) and its additional work (logging, saving, longer sequences); replace the node if it stays slow.";
     status = show(d, s, &b, err);
     return status ? status : ek__bottleneck_add(d, &b, err);
 }

@@ -48,7 +48,7 @@ static ek_status show(const ek__diagnose *d, const ek_train_log_summary *sum, co
         status = ek__bottleneck_show(
             b,
             (ek_evidence){
-                ek__pool_format(pool, "they come every %d steps, as something that a setting asks for", s->every), path,
+                ek__pool_format(pool, "they occur every %d steps, as from an interval in the settings", s->every), path,
                 NULL, -1},
             err);
     return status;
@@ -78,14 +78,13 @@ ek_status ek__bottleneck_slow_steps(ek__diagnose *d, ek_error *err)
         .gain_seconds = lost,
         .setting = mindspore ? "callbacks: CheckpointMonitor: save_checkpoint_steps, async_save: True"
                              : "--save-interval, --eval-interval, --async-save, --manual-gc --manual-gc-interval 100",
-        .change = "Look at what those steps do besides training: checkpoints, evaluation, collection of garbage, other "
-                  "jobs on the machine; do it beside the steps, or less often.",
-        .rests_on = "the log's times of steps: what slow ones take beyond the median, spread over all that count, as "
-                    "if they were like the others",
-        .caution = mindspore ? "A checkpoint that is written beside the steps takes memory of the host." : NULL};
-    b.title =
-        ek__pool_format(d->out->pool, "Steps that take longer than others cost %.2f ms a step in the mean, %.1f %%.",
-                        1e3 * lost, 1e11 * lost / d->step_ns);
+        .change = "Check those steps for work other than training: checkpoints, evaluation, garbage collection, other "
+                  "jobs on the machine; do it asynchronously or less often.",
+        .rests_on =
+            "step times of the log: the time of slow steps above the median, divided by the number of counted steps",
+        .caution = mindspore ? "A checkpoint that is written asynchronously needs host memory." : NULL};
+    b.title = ek__pool_format(d->out->pool, "Slow steps cost on average %.2f ms a step, %.1f %%.", 1e3 * lost,
+                              1e11 * lost / d->step_ns);
     ek_status status = show(d, sum, &s, &b, err);
     return status ? status : ek__bottleneck_add(d, &b, err);
 }

@@ -55,7 +55,7 @@ static const rule rules[] = {
      EK_TOPIC_BALANCE,
      true,
      {"load-balance", NULL},
-     "The stages do not compute equally long",
+     "The stages have different computing times",
      "evenkeel trace RUN --layers-out layers.json; evenkeel balance --layers layers.json",
      "evenkeel trace RUN --layers-out layers.json; evenkeel balance --layers layers.json"},
     {"exposed-copies",
@@ -76,7 +76,7 @@ static const rule rules[] = {
      EK_TOPIC_HOST,
      false,
      {"host", NULL},
-     "The host makes the step as long as it is",
+     "The host determines the step time",
      "context.set_context(mode=context.GRAPH_MODE); TASK_QUEUE_ENABLE=2",
      "torch.compile(mode=\"reduce-overhead\"), --external-cuda-graph"},
     {"idle",
@@ -84,7 +84,7 @@ static const rule rules[] = {
      false,
      {"host", "data-loading"},
      "The device is idle",
-     "profiler level 1 with the host's activity",
+     "profiler level 1 with host events",
      "torch.profiler with ProfilerActivity.CPU"},
 };
 
@@ -112,8 +112,8 @@ static ek_bottleneck bottleneck_of(const ek__diagnose *d, const rule *r, double 
                        .gain_seconds = gain_ns / 1e9,
                        .setting = mindspore ? r->mindspore : r->torch,
                        .change = ek__pool_format(d->out->pool, "%s", advice),
-                       .rests_on = isnan(gain_ns) ? "the time itself; how much of it a change would bring is not known"
-                                                  : "the time itself, which is the most that can be won"};
+                       .rests_on = isnan(gain_ns) ? "the time itself; the gain of a change is not known"
+                                                  : "the time itself, an upper bound of the gain"};
     b.title = ek__pool_format(d->out->pool, "%s: %.2f ms of a step, %.1f %%.", r->title, cost_ns / 1e6,
                               100 * cost_ns / d->step_ns);
     return b;
@@ -156,9 +156,9 @@ static ek_status add_exposed(ek__diagnose *d, ek_error *err)
                                   "Ranks wait for each other in collectives: %.2f ms of a step, %.1f %%; %.2f ms are "
                                   "transfer.",
                                   most.wait / 1e6, 100 * most.wait / d->step_ns, most.transfer / 1e6);
-        b.setting = "evenkeel diagnose RUN  # with the traces of all ranks: it names the rank that is late, and why";
-        b.rests_on = "the transfer, which is the most that overlapping can hide; what the waiting would shrink by "
-                     "depends on why a rank is late";
+        b.setting = "evenkeel diagnose RUN  # with the traces of all ranks: it reports the late rank and the reason";
+        b.rests_on = "the transfer, the upper bound for overlapping; the possible reduction of the waiting depends on "
+                     "the reason of the late rank";
     }
     ek_status status = EK_OK;
     for (int i = 0; i < run->n_findings && !status; i++)
@@ -185,8 +185,8 @@ static ek_status look_for(ek__diagnose *d, const rule *r, ek_error *err)
         if (is_searched(d, r))
             status = ek__bottleneck_note(d,
                                          ek__pool_format(d->out->pool,
-                                                         "%s With the layers' measured times no split of the layers "
-                                                         "was found that is faster by more than was asked for.",
+                                                         "%s With the layers' measured times no split of the layers is "
+                                                         "faster by more than the requested threshold.",
                                                          f->text),
                                          err);
         else
@@ -212,7 +212,7 @@ static const char *memory_file(const ek_trace_rank *rank)
 static ek_status add_memory(ek__diagnose *d, ek_error *err)
 {
     static const char *const title[][2] = {
-        {"memory-held", "Memory is held after its last use."},
+        {"memory-held", "Memory stays allocated after its last use."},
         {"memory-growth", "Memory grows from step to step."},
         {"memory-never-released", "Memory of a step is never released."},
         {"memory-fragmentation", "Much of the reserved memory is fragments."},
@@ -231,7 +231,7 @@ static ek_status add_memory(ek__diagnose *d, ek_error *err)
                                .cost_seconds = NAN,
                                .gain_seconds = NAN,
                                .title = title[k][1],
-                               .setting = "evenkeel trace RUN  # the places in the program that hold it",
+                               .setting = "evenkeel trace RUN  # lists the places in the program that allocated it",
                                .change = ek__pool_format(d->out->pool, "%s", f->advice),
                                .rests_on = "the blocks and figures that the profiler wrote"};
             status = ek__bottleneck_show(&b,

@@ -120,8 +120,8 @@ static ek_status search(ek__diagnose *d, ek_error *err)
                                      err);
     if (!status && ek_interrupted(d->options->interrupt))
         status = ek__bottleneck_note(d,
-                                     "the search of better plans was interrupted: what the bubbles, the balance and "
-                                     "recomputation could gain may be more than is told",
+                                     "the search of better plans was interrupted: the gains of bubbles, balance and "
+                                     "recomputation may be larger than reported",
                                      err);
     return status;
 }
@@ -139,7 +139,7 @@ ek_status ek_diagnose(const ek_run_input *input, const ek_diagnose_options *opti
 {
     if (!input->trace && !input->job && !input->dry_runs && input->n_ir <= 0 && !input->log)
         return ek__fail(err, EK_ERR_INPUT, EK__NOWHERE,
-                        "nothing of a run was given, expected a trace, a training YAML, logs of a dry run, a graph or "
+                        "no input of a run was given; expected a trace, a training YAML, logs of a dry run, a graph or "
                         "a training log");
     ek_diagnose_options chosen = options ? *options : (ek_diagnose_options){0};
     ek_status status = check_options(&chosen, err);

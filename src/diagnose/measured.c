@@ -88,10 +88,10 @@ ek_status ek__losses_gain(const ek__measured *m, ek__losses *losses, double *ns,
 
 const char *ek__gain_rests_on(const ek__measured *m)
 {
-    return m->replay ? "the measured steps of all ranks run again without that time, with every wait for another rank "
-                       "worked out anew"
-                     : "the time that the rank with most of it would not spend; the ranks' traces cannot be run "
-                       "against each other, so it is the most that can be won";
+    return m->replay ? "a replay of the measured steps of all ranks without that time, with all waits between ranks "
+                       "computed again"
+                     : "the time of the rank with most of it; the traces of the ranks cannot be replayed together, so "
+                       "it is an upper bound of the gain";
 }
 
 const char *ek__file_of(const ek_trace_rank *rank)

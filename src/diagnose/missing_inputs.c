@@ -51,7 +51,7 @@ ek_framework ek__framework_of(const ek__diagnose *d)
 const char *ek__how_to_trace(const ek__diagnose *d)
 {
     static const char *const text[N_WORDS] = {
-        [WORDS_GENERAL] = "profile 3 to 5 steps behind the first ten on all ranks, host and device, then give the "
+        [WORDS_GENERAL] = "profile 3 to 5 steps after the first ten on all ranks, host and device, then give the "
                           "folder of all ranks' profiles",
         [WORDS_MINDFORMERS] =
             "set profile: True, profile_start_step and profile_stop_step (3 to 5 steps), profiler_level: 1 and "
@@ -85,11 +85,11 @@ const char *ek__how_to_times(const ek__diagnose *d)
 const char *ek__how_to_memory(const ek__diagnose *d)
 {
     static const char *const text[N_WORDS] = {
-        [WORDS_GENERAL] = "give the settings of the job, and what a device has with --limit or --device",
-        [WORDS_MINDFORMERS] = ("give the training YAML, or run what `evenkeel dryrun-script` writes and give its log "
-                               "folder"),
-        [WORDS_MEGATRON] = "give the script of the job, and what a device has with --limit or --device",
-        [WORDS_PYTORCH] = "give the settings of the job, and what a device has with --limit or --device",
+        [WORDS_GENERAL] = "give the settings of the job, and the memory of a device with --limit or --device",
+        [WORDS_MINDFORMERS] =
+            ("give the training YAML, or run the script of `evenkeel dryrun-script` and give its log folder"),
+        [WORDS_MEGATRON] = "give the script of the job, and the memory of a device with --limit or --device",
+        [WORDS_PYTORCH] = "give the settings of the job, and the memory of a device with --limit or --device",
     };
     return text[words_of(d)];
 }

@@ -444,7 +444,7 @@ static ek_status plan_of_trace(const ek_trace_run *run, ek__pipeline *p, ek_erro
     if (status == EK_OK && n_chunks > 0) {
         p->schedule = ek_schedule_default(n_chunks, 0);
         if (p->n_micro_batches < 1)
-            p->why_not = "the trace does not tell how many micro-batches a step has";
+            p->why_not = "the trace does not contain the number of micro-batches of a step";
     }
     return status;
 }
@@ -683,11 +683,11 @@ ek_status ek__pipeline_make(const ek_run_input *input, const ek__measured *measu
     if (p.measured && measured->run && p.n_pieces == 1)
         add_micro_batches(measured->run, &p);
     if (!status && !p.why_not && !p.measured && !(input->job && input->device))
-        p.why_not = "nothing tells the layers' times: no layers in a trace, and no device to model them for";
+        p.why_not = "layer times are not known: no layers in a trace, and no device to model them";
     if (!status && !p.why_not) {
         model_used_kinds(&p);
         if (ek_plan_check(&p.plan, &p.layers, &why))
-            p.why_not = "the plan and the trace's layers do not fit together";
+            p.why_not = "the plan does not match the layers of the trace";
     }
     const ek__edit_oracle today = ek__pipeline_today(&p);
     if (!status && !p.why_not)
@@ -708,9 +708,9 @@ ek_status ek__pipeline_make(const ek_run_input *input, const ek__measured *measu
 const char *ek__pipeline_peak(const ek__pipeline *p, double peak_mb, struct ek__pool *pool)
 {
     static const double near_limit = 0.97; /* of it, as bottleneck_memory.c has it */
-    return ek__pool_format(pool, "the largest peak is predicted to become %.0f MB of %.0f%s", peak_mb, p->limit_mb,
+    return ek__pool_format(pool, "the largest predicted peak is then %.0f MB of %.0f%s", peak_mb, p->limit_mb,
                            peak_mb > near_limit * p->limit_mb
-                               ? ", which leaves little for what is not predicted: a lower --limit leaves more"
+                               ? ", with little margin for effects that are not predicted: a lower --limit gives more"
                                : "");
 }
 

@@ -94,8 +94,8 @@ static ek_status fill_remedy(const ek__diagnose *d, const trial *best, ek_bottle
     b->peak_mb = best->peak_mb;
     b->caution = peak ? ek__pool_format(d->out->pool, "%s %c%s.", best->remedy->caution, peak[0] - 'a' + 'A', peak + 1)
                       : best->remedy->caution;
-    b->rests_on = "the predicted step of today's settings less that of the settings with the change; memory as "
-                  "predicted from the settings";
+    b->rests_on = "the predicted step of the current settings less that of the changed settings; memory as predicted "
+                  "from the settings";
     return b->caution ? EK_OK : ek__no_memory(err);
 }
 
@@ -104,7 +104,8 @@ static ek_status show_part(const ek__diagnose *d, ek_step_part part, ek_bottlene
     const ek_step *step = &d->pipeline.step;
     const ek_step_stage *stage = &step->stage[step->slowest];
     const char *text = ek__pool_format(
-        d->out->pool, "predicted for stage %d, which computes longest: %s takes %.2f ms of a step of %.2f ms (%s)",
+        d->out->pool,
+        "predicted for stage %d, with the longest computing time: %s takes %.2f ms of a step of %.2f ms (%s)",
         step->slowest, ek_step_part_title[part], 1e3 * stage->seconds[part], 1e3 * step->seconds,
         ek_cost_basis_name[step->basis[part]]);
     return ek__bottleneck_show(b, (ek_evidence){text, d->input->job->path, NULL, -1}, err);
@@ -129,9 +130,9 @@ ek_status ek__predicted_part(ek__diagnose *d, ek_step_part part, const char *id,
                        .basis = EK_BASIS_ASSUMED,
                        .cost_seconds = seconds,
                        .gain_seconds = NAN,
-                       .setting = "none that is known",
+                       .setting = "none known",
                        .change = otherwise,
-                       .rests_on = "the predicted step of today's settings"};
+                       .rests_on = "the predicted step of the current settings"};
     b.title = ek__pool_format(d->out->pool, "%s is predicted to take %.2f ms of a step, %.1f %%.", title, 1e3 * seconds,
                               100e9 * seconds / d->step_ns);
     if (helps)

@@ -46,7 +46,7 @@ static void of_device(const ek_device *device, int n_ranks, ek__rate *out, ek__p
         return;
     out->gbs = reached;
     out->basis = EK_BASIS_ASSUMED;
-    out->source = ek__pool_format(pool, "%s's links %s a node, %.1f GB/s as they are reached", device->name,
+    out->source = ek__pool_format(pool, "links of %s %s a node, %.1f GB/s in practice", device->name,
                                   within ? "within" : "beyond", reached);
 }
 
@@ -62,7 +62,7 @@ ek_status ek__rate_find(const ek__diagnose *d, int n_ranks, ek__rate *out, ek_er
     } else if (messages > 0) {
         out->gbs = messages;
         out->of_message = true;
-        out->source = ek__pool_format(pool, "what the trace's other collectives reach, %.1f GB/s", out->gbs);
+        out->source = ek__pool_format(pool, "the rate of other collectives in the trace, %.1f GB/s", out->gbs);
     } else if (d->input->device) {
         of_device(d->input->device, n_ranks, out, pool);
     }

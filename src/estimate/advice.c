@@ -58,10 +58,11 @@ static void report(ek_estimate *e, measurement what)
     name_groups(p, groups, sizeof groups);
     switch (what) {
     case RUN_A_LAYER:
-        ek__estimate_say(&e->advice,
-                         "run some steps on one node with hidden %d, tensor %d, %d x %d tokens (fewer layers will do), "
-                         "and give the log beside its job file to evenkeel calibrate: kernels, memory rate, launches",
-                         e->job->model.hidden, p->tensor, p->batch, p->seq_length);
+        ek__estimate_say(
+            &e->advice,
+            "run some steps on one node with hidden %d, tensor %d, %d x %d tokens (fewer layers are sufficient), and "
+            "give the log together with its job file to evenkeel calibrate: kernels, memory rate, launches",
+            e->job->model.hidden, p->tensor, p->batch, p->seq_length);
         break;
     case TEST_COLLECTIVES:
         ek__estimate_say(&e->advice,
@@ -71,11 +72,11 @@ static void report(ek_estimate *e, measurement what)
         break;
     case VARY_MICRO_BATCHES:
         ek__estimate_say(&e->advice, "run the layout with fewer and with more micro-batches a step, for evenkeel "
-                                     "calibrate: what does not grow with them is the optimizer's");
+                                     "calibrate: the part that does not grow with them is the optimizer");
         break;
     case TIME_THE_INPUT:
-        ek__estimate_say(&e->advice, "time the input pipeline alone, without a model: its rate is input_gbs in the "
-                                     "device file");
+        ek__estimate_say(&e->advice,
+                         "measure the input pipeline without a model: its rate is input_gbs in the device file");
         break;
     case NOTHING:
     case N_MEASUREMENTS:

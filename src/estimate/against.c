@@ -31,7 +31,7 @@ ek_against_part ek_against_of(ek_step_part part)
 static const char *const constants[EK_N_AGAINST_PARTS] = {
     "the curves (share, memory_share) or the measured kernels of the device file",
     "the tiers (gbs, share) and overlap_share of the device file",
-    "how evenly the stages are loaded, and on gbs and latency_us of the tier between them",
+    "the load balance of the stages, and gbs and latency_us of the tier between them",
     "the host (layer_us, kernel_us) of the device file"};
 
 static void report_worst(ek_against *a)
@@ -45,7 +45,7 @@ static void report_worst(ek_against *a)
     double share = 100 * fabs(off[a->worst]) / a->seconds;
     if (share < 0.5)
         return;
-    ek__estimate_say(&a->texts, "%s differs most: predicted %.1f %% of the step too %s; it hangs on %s",
+    ek__estimate_say(&a->texts, "%s differs most: predicted %.1f %% of the step too %s; it depends on %s",
                      ek_against_title[a->worst], share, off[a->worst] > 0 ? "long" : "short", constants[a->worst]);
 }
 
@@ -56,7 +56,8 @@ static void report_doubt(const ek_estimate *e, ek_against *a)
 {
     double factor = fmax(e->step.seconds / a->seconds, a->seconds / e->step.seconds);
     if (factor > ANOTHER_JOB)
-        ek__estimate_say(&a->texts, "measured and predicted step differ by a factor of %.1f: is the run of this job?",
+        ek__estimate_say(&a->texts,
+                         "measured and predicted step differ by a factor of %.1f: check that the run is of this job",
                          factor);
 }
 
@@ -84,7 +85,7 @@ ek_status ek_estimate_against_log(const ek_estimate *estimate, const ek_train_lo
     ek_against a = {0};
     if (!ek_train_log_summarise(log, &summary) || !(summary.median_seconds > 0))
         return ek__fail(err, EK_ERR_INPUT, EK__NOWHERE,
-                        "'%.256s' has no step with a time behind its warm-up; give a log with more steps", log->path);
+                        "'%.256s' has no step with a time after its warm-up; give a log with more steps", log->path);
     a.seconds = summary.median_seconds;
     for (int i = 0; i < EK_N_AGAINST_PARTS; i++)
         a.part[i] = (double)NAN;
@@ -132,7 +133,7 @@ ek_status ek_estimate_against_trace(const ek_estimate *estimate, const ek_trace_
     ek_trace_step_time step = ek_trace_run_step(run);
     if (step.n_steps == 0 || step.ns <= 0)
         return ek__fail(err, EK_ERR_INPUT, EK__NOWHERE,
-                        "the trace has no step to take a time from; profile whole steps behind the warm-up");
+                        "the trace has no complete step; profile whole steps after the warm-up");
     a.seconds = (double)step.ns / 1e9;
     ek_trace_step_words(run, &step, a.words, sizeof a.words);
     fill_parts(&run->rank[step.rank], &a);

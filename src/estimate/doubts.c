@@ -26,7 +26,7 @@ static void doubt_basis(ek_estimate *e)
             ek__snprintf(names + used, sizeof names - used, "%s%s (%.0f %%)", used ? ", " : ": ", ek_step_part_title[i],
                          100 * share);
     }
-    ek__estimate_say(&e->warnings, "%.0f %% of the step rests on assumed figures%s",
+    ek__estimate_say(&e->warnings, "%.0f %% of the step is based on assumed figures%s",
                      100 * e->basis_share[EK_COST_ASSUMED], names);
 }
 
@@ -41,8 +41,8 @@ static void doubt_limit(ek_estimate *e)
 {
     if (e->limit_of_device)
         ek__estimate_say(&e->warnings,
-                         "the memory's limit is all that %.60s has; driver and communication keep a part of it: --mem "
-                         "says what the framework may take",
+                         "the memory limit is all memory of %.60s; driver and communication use a part of it: set the "
+                         "limit of the framework with --mem",
                          e->device->name);
 }
 
@@ -54,9 +54,9 @@ static void doubt_full(ek_estimate *e)
     double limit = (double)memory->limit, peak = (double)memory->stage[memory->fullest].actual_peak;
     if (e->job->rules.allocation == EK_ALLOCATION_CACHING && memory->fits && limit > 0 && peak >= FULL * limit)
         ek__estimate_say(&e->warnings,
-                         "%.0f %% of the memory's limit are reserved: so near to it PyTorch's allocator may have to "
-                         "free and allocate again within a step, which no term counts; published runs as full took up "
-                         "to a third longer",
+                         "%.0f %% of the memory limit are reserved: this close to the limit PyTorch's allocator may "
+                         "free and allocate again within a step, which is not modelled; published runs with as little "
+                         "margin took up to a third longer",
                          100 * peak / limit);
 }
 
@@ -64,17 +64,17 @@ static void doubt_model(ek_estimate *e)
 {
     const ek_job *job = e->job;
     if (job->model.n_experts > 0 && job->rules.moe_imbalance == 1)
-        ek__estimate_say(&e->warnings, "routing is taken as even: every rank's experts get as many tokens; --rule "
-                                       "moe_imbalance= says otherwise");
+        ek__estimate_say(&e->warnings, "balanced routing is assumed: the experts of every rank get the same number of "
+                                       "tokens; change it with --rule moe_imbalance=");
     if (job->run.full_batch && job->parallel.data > 1)
         ek__estimate_say(
             &e->warnings,
-            "each device reads the data of all %d data-parallel ranks (full_batch: True); where reading is "
-            "slow, full_batch: False with dataset_strategy: [[%d, 1]], an entry for each input, cuts it",
+            "each device reads the data of all %d data-parallel ranks (full_batch: True); if reading is slow, "
+            "full_batch: False with dataset_strategy: [[%d, 1]], an entry for each input, reduces it",
             job->parallel.data, job->parallel.data);
     if (e->device->input_gbs <= 0)
-        ek__estimate_say(&e->warnings, "the step is taken as never waiting for its input: the device file gives no "
-                                       "input_gbs");
+        ek__estimate_say(&e->warnings,
+                         "the step is assumed not to wait for its input: the device file has no input_gbs");
 }
 
 void ek__estimate_doubt(ek_estimate *e)

@@ -96,7 +96,7 @@ static ek_status predict_memory(ek_estimate *e, ek_error *err)
 static ek_status fail_without_links(const ek_device *device, ek_error *err)
 {
     return ek__fail(err, EK_ERR_INPUT, EK__NOWHERE,
-                    "device '%s' has no link, which data parallel ranks or stages need; give its file tiers, as in "
+                    "device '%s' has no link, which data parallel ranks or stages need; add tiers to its file, as in "
                     "tiers: [{size: 8, gbs: 300}, {gbs: 25}]",
                     device->name);
 }

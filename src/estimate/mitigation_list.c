@@ -32,7 +32,7 @@ static bool is_mindformers(const ek_job *job)
     return job->framework == EK_MINDFORMERS || job->framework == EK_MINDFORMERS_MCORE;
 }
 
-static const char *const already = "it is in effect already";
+static const char *const already = "already in effect";
 
 /* ---- recomputation ---- */
 
@@ -126,7 +126,7 @@ static ek_status change_comm(ek__mitigation_try *t)
 {
     bool changed = false;
     if (t->job->framework == EK_MEGATRON)
-        return refuse(t, "of gathered tensors only the rank's own part is kept anyway");
+        return refuse(t, "only the rank's own part of gathered tensors is saved in any case");
     if (!t->job->parallel.sequence_parallel)
         return refuse(t, "without sequence parallelism norms are not followed by communication");
     instead_of_full(t, &changed);
@@ -233,7 +233,7 @@ static ek_status change_full_just_enough(ek__mitigation_try *t)
     if (t->today->limit <= 0)
         return refuse(t, "no limit of a device is known");
     if (t->today->fits)
-        return refuse(t, "every stage fits as it is");
+        return refuse(t, "every stage fits already");
     if (job->schedule->placement == EK_PLACE_BOTH_WAYS)
         return refuse(t, "two stages share each chunk with schedule %s", job->schedule->name);
     int *room = ek__alloc((size_t)n_cells(job) + 3 * (size_t)job->plan.n_stages, sizeof *room);
@@ -271,7 +271,7 @@ static ek_status change_optimizer_parallel(ek__mitigation_try *t)
     if (states->shard_optimizer)
         return refuse(t, "%s", already);
     if (!has_group(t->job))
-        return refuse(t, "there is one data-parallel rank, so nobody to share with");
+        return refuse(t, "there is only one data-parallel rank");
     states->shard_optimizer = true;
     if (is_mindformers(t->job)) {
         states->shard_weight = true;
@@ -284,13 +284,13 @@ static ek_status change_gradient_shard(ek__mitigation_try *t)
 {
     ek_job_states *states = &t->job->states;
     if (!is_mindformers(t->job))
-        return refuse(t, "the framework keeps whole gradients");
+        return refuse(t, "the framework does not shard gradients");
     if (states->gradient == 0)
         return refuse(t, "there is no buffer of gradients with one stage and no accumulation");
     if (states->shard_gradient)
         return refuse(t, "%s", already);
     if (!states->shard_weight || !has_group(t->job))
-        return refuse(t, "the optimizer's states are not shared");
+        return refuse(t, "the optimizer states are not sharded");
     states->shard_gradient = t->job->run.sums_every_micro_batch = true;
     return EK_OK;
 }
@@ -300,7 +300,7 @@ static ek_status change_table_shard(ek__mitigation_try *t)
     if (t->job->states.shard_table)
         return refuse(t, "%s", already);
     if (!is_mindformers(t->job) || !t->job->states.shard_weight || !has_group(t->job))
-        return refuse(t, "weights are not shared");
+        return refuse(t, "weights are not sharded");
     t->job->states.shard_table = true;
     return EK_OK;
 }
@@ -310,7 +310,7 @@ static ek_status change_whole_group(ek__mitigation_try *t)
     ek_job_states *states = &t->job->states;
     bool copies = states->instances > 1 && states->shard_optimizer;
     if (states->shard_size <= 0 && !copies)
-        return refuse(t, "the whole group shares already");
+        return refuse(t, "the states are sharded over the whole group already");
     states->shard_size = -1;
     states->instances = 1;
     return EK_OK;
@@ -355,7 +355,7 @@ static ek_status change_less_recompute(ek__mitigation_try *t)
     ek_layers_clear(&layers);
     if (status)
         return status;
-    return less ? EK_OK : refuse(t, "memory has no room for less");
+    return less ? EK_OK : refuse(t, "the memory limit does not allow less");
 }
 
 /* A layer less, or one more, in a cell; lists that applied to all its layers still do. */
@@ -476,7 +476,7 @@ static const char *no_chunks(const ek_job *job, int n_chunks)
         return "there is one stage";
     if (n_chunks > EK_MAX_CHUNKS || job->model.n_layers < job->plan.n_stages * n_chunks)
         return "there are too few layers for so many chunks";
-    return job->parallel.n_pieces > 1 ? "the batch is cut into pieces of sequences" : NULL;
+    return job->parallel.n_pieces > 1 ? "the batch is split into pieces of sequences" : NULL;
 }
 
 static ek_status change_interleave(ek__mitigation_try *t)
@@ -499,7 +499,7 @@ static ek_status change_less_memory(ek__mitigation_try *t)
         return refuse(t, "the schedule is not interleaved 1F1B");
     if (!is_mindformers(t->job))
         return refuse(t, "the framework has no such schedule");
-    return refuse(t, "no key of the training file picks the shorter warm-up");
+    return refuse(t, "no key of the training file selects the shorter warm-up");
 }
 
 /* The schedule of two chunks a stage in a V that keeps this share of the stages in micro-batches; whether the framework
@@ -622,7 +622,7 @@ static ek_status change_expert(ek__mitigation_try *t)
     if (t->job->model.n_experts == 0)
         return refuse(t, "there are no experts");
     if (p->data * p->context % (2 * p->expert))
-        return refuse(t, "%d data-parallel ranks cannot hold %d expert-parallel ones", p->data * p->context,
+        return refuse(t, "%d data-parallel ranks are too few for %d expert-parallel ranks", p->data * p->context,
                       2 * p->expert);
     p->expert *= 2;
     return EK_OK;
@@ -645,7 +645,7 @@ static ek_status change_mask(ek__mitigation_try *t)
     if (t->job->model.no_mask)
         return refuse(t, "ring attention takes no mask");
     if (!is_mindformers(t->job) || !t->job->model.flash_attention)
-        return refuse(t, "it goes with flash attention of MindFormers");
+        return refuse(t, "it needs the flash attention of MindFormers");
     if (t->job->family == EK_FAMILY_GLM)
         return refuse(t, "ChatGLM's models build the whole mask");
     t->job->model.mask_given = false;
@@ -664,16 +664,16 @@ static ek_status change_pages(ek__mitigation_try *t)
 
 const ek__mitigation_kind ek__mitigation_kinds[] = {
     {"recompute the activation functions in every layer", change_select, 1, false},
-    {"repeat the communication behind norms in every layer", change_comm, 1, false},
+    {"repeat the communication after norms in every layer", change_comm, 1, false},
     {"activation functions and that communication in every layer", change_both, 1, false},
-    {"recompute every layer whole", change_full, 1, false},
+    {"recompute every layer completely", change_full, 1, false},
     {"recompute just enough layers of the stages over the limit", change_full_just_enough, 1, false},
-    {"recompute no more than memory needs", change_less_recompute, 1, false},
+    {"recompute no more than the memory limit requires", change_less_recompute, 1, false},
     {"sequence parallelism", change_sequence_parallel, 0, true},
-    {"share weights and optimizer states among data-parallel ranks", change_optimizer_parallel, 0, true},
-    {"share the gradients' buffers too", change_gradient_shard, 0, true},
-    {"share the embedding table too", change_table_shard, 0, true},
-    {"share among all ranks of the group", change_whole_group, 0, true},
+    {"shard weights and optimizer states over data-parallel ranks", change_optimizer_parallel, 0, true},
+    {"shard the gradient buffers, too", change_gradient_shard, 0, true},
+    {"shard the embedding table, too", change_table_shard, 0, true},
+    {"shard over all ranks of the group", change_whole_group, 0, true},
     {"move a layer from the fullest to the emptiest stage", change_offset, 1, true},
     {"twice the chunks per stage", change_interleave, 2, false},
     {"interleave with less memory", change_less_memory, 2, false},

@@ -56,18 +56,18 @@ static void sight(ek__ir_context *c, const ek_ir_comm *comm, uint32_t slice, con
     ek_ir_type_text(c->ir, (uint32_t)(part - c->ir->type), part_text, sizeof part_text);
     f->text = ek__ir_say(
         c,
-        reduce ? "%s sums %s over %d ranks, of which %s keeps only 1/%d, %s: each device sends %s, a ReduceScatter "
+        reduce ? "%s sums %s over %d ranks, of which %s uses only 1/%d, %s: each device sends %s, a ReduceScatter "
                  "would send %s"
-               : "%s gathers %s over %d ranks, of which %s keeps only 1/%d, %s: each device sends %s, and %s would do "
-                 "if that is the rank's own part",
+               : "%s gathers %s over %d ranks, of which %s uses only 1/%d, %s: each device sends %s, and %s is "
+                 "necessary if that is the rank's own part",
         ek__ir_name(c, comm->node), whole_text, comm->n_ranks, ek__ir_name(c, slice), comm->n_ranks, part_text,
         ek__ir_bytes_text(now, comm->traffic),
         reduce ? ek__ir_bytes_text(then, ek_ir_ring_traffic(EK_IR_REDUCE_SCATTER, comm->n_ranks, comm->bytes))
                : "nothing");
-    f->advice = reduce ? "give the MatMul before it an out_strategy that is cut like the slice, which makes the "
-                         "framework use ReduceScatter; the tensor behind it becomes smaller as well"
-                       : "give the operators on both sides the same cut of this value; then neither gather nor slice "
-                         "is inserted";
+    f->advice = reduce ? "give the MatMul before it an out_strategy that is sharded like the slice, so that the "
+                         "framework uses ReduceScatter; the tensor after it also becomes smaller"
+                       : "use the same sharding of this value in the operators on both sides; then neither gather nor "
+                         "slice is inserted";
 }
 
 ek_status ek__ir_check_allreduce_then_slice(ek__ir_context *context, ek_error *err)

@@ -54,8 +54,8 @@ static void check_matmul(ek__ir_context *c, uint32_t node)
         return;
     if (matmul_flops(c, node) > 0)
         ek__snprintf(cost, sizeof cost, ", %.3g GFLOP", matmul_flops(c, node) / 1e9);
-    f->text = ek__ir_say(c, "%s multiplies in float32%s, while other MatMuls of this graph do so in 16 bits",
-                         ek__ir_name(c, node), cost);
+    f->text =
+        ek__ir_say(c, "%s multiplies in float32%s, other MatMuls of this graph in 16 bits", ek__ir_name(c, node), cost);
     f->advice = "cast its operands to compute_dtype unless the accuracy is needed here, as in a router or a loss";
 }
 
@@ -108,8 +108,8 @@ static void check_comm(ek__ir_context *c, const ek_ir_comm *comm)
                          ek__ir_name(c, comm->node), ek__ir_bytes_text(now, comm->traffic), ek__ir_name(c, cast),
                          before != EK_IR_NONE ? "widens" : "narrows",
                          ek__ir_bytes_text(half, comm->traffic < 0 ? -1 : comm->traffic / 2));
-    f->advice = sums ? "if the sum does not need the accuracy, communicate in 16 bits and cast behind it"
-                     : "cast on the other side of it: nothing is calculated, so the result is the same";
+    f->advice = sums ? "if the sum does not need the accuracy, communicate in 16 bits and cast after it"
+                     : "move the cast to the other side of it: it does no arithmetic, so the result is the same";
 }
 
 /* ---- casts ---- */
@@ -141,8 +141,8 @@ static void check_casts(ek__ir_context *c, uint32_t second)
     f->text = ek__ir_say(c, "%s and %s cast from %s to %s and back: %s read and written%s", ek__ir_name(c, first),
                          ek__ir_name(c, second), ek_ir_dtype_name[in->dtype], ek_ir_dtype_name[middle->dtype],
                          ek__ir_bytes_text(bytes, s.bytes), loses ? ", and the value is rounded" : "");
-    f->advice = loses ? "if the rounding is not meant, let the operators around pass the value on in its format"
-                      : "let the taker use the value before both; drop the casts between the two modules";
+    f->advice = loses ? "if the rounding is not intended, keep the format of the value in the adjacent operators"
+                      : "use the value before both casts; remove the casts between the two modules";
 }
 
 ek_status ek__ir_check_dtype(ek__ir_context *context, ek_error *err)

@@ -59,13 +59,13 @@ static void sight(ek__ir_context *c, const ek_ir_parameter *weight, const ek_ir_
     if (!f)
         return;
     ek_ir_type_text(c->ir, weight->type, shape, sizeof shape);
-    f->text = ek__ir_say(c, "every device holds all %s of %.160s, %s: %s takes it uncut and nothing gathers it",
+    f->text = ek__ir_say(c, "every device has all %s of %.160s, %s: %s uses it unsharded and nothing gathers it",
                          ek__ir_bytes_text(bytes, type->bytes), ek_ir_text(c->ir, weight->name), shape,
                          ek__ir_name(c, taker));
     f->advice = table ? "set parallel_optimizer: True in the model's configuration, which shards the table and its "
-                        "optimizer states over data parallel ranks, or cut it by vocab_emb_dp: False"
-                      : "shard it: enable_parallel_optimizer: True with a threshold below its size, or a cut in the "
-                        "strategy of its operator";
+                        "optimizer states over data parallel ranks, or shard it with vocab_emb_dp: False"
+                      : "shard it: enable_parallel_optimizer: True with a threshold below its size, or a sharded "
+                        "dimension in the strategy of its operator";
 }
 
 ek_status ek__ir_check_parameters(ek__ir_context *context, ek_error *err)

@@ -9,13 +9,13 @@ static void say(ek__ir_context *c, const ek_ir_recompute *r, ek_ir_finding *f)
 {
     char text[32];
     f->text = ek__ir_say(c,
-                         "%s asks to be recomputed, but backward takes the output of %s, which does not: %s takes it, "
-                         "%s held for every micro-batch",
+                         "%s requests recomputation, but the backward pass uses the output of %s, which does not: %s "
+                         "uses it, %s saved for every micro-batch",
                          ek__ir_name(c, r->node), ek__ir_name(c, r->blocked_by), ek__ir_name(c, r->consumer),
                          ek__ir_bytes_text(text, r->bytes));
     f->advice = r->setting ? ek__ir_say(c, "add '%s' to select_recompute, with the same layers", r->setting)
-                           : "the operator between was inserted by the framework, which no pattern names: make the "
-                             "layouts before and behind it equal";
+                           : "the operator between them was inserted by the framework and matches no pattern: make the "
+                             "layouts before and after it equal";
 }
 
 ek_status ek__ir_check_recompute_blocked_by_reshape(ek__ir_context *context, ek_error *err)

@@ -59,12 +59,12 @@ static void sight(ek__ir_context *c, uint32_t node, const ek_ir_type *in, const 
     if (!f)
         return;
     f->text = ek__ir_say(c,
-                         "%s, from %s to %s, is recomputed in the wrong direction: its input of %s is held for every "
+                         "%s, from %s to %s, is recomputed in the wrong direction: its input of %s is saved for every "
                          "micro-batch instead of its output of %s",
                          ek__ir_name(c, node), ek_ir_dtype_name[in->dtype], ek_ir_dtype_name[out->dtype],
                          ek__ir_bytes_text(wide, in->bytes), ek__ir_bytes_text(narrow, out->bytes));
-    f->advice = "leave this Cast out of select_recompute (or name it in select_recompute_exclude), or request the "
-                "operator that makes its input as well";
+    f->advice = "remove this Cast from select_recompute (or add it to select_recompute_exclude), or also request the "
+                "operator that computes its input";
 }
 
 ek_status ek__ir_check_recompute_costs_memory(ek__ir_context *context, ek_error *err)

@@ -6,15 +6,16 @@
 static const char *advice_for(ek__ir_context *c, const ek_ir_recompute *r)
 {
     if (!c->has_copies)
-        return "no copy of any node is in this graph: look at the last *validate*.ir; if none is there either, check "
-               "recompute_config and that its patterns reach this operator";
+        return "this graph has no copy of any node: see the last *validate*.ir; if it has none either, check "
+               "recompute_config and that its patterns match this operator";
     if (r->held == EK_IR_NONE)
-        return "nothing to be gained here: leave it out of select_recompute, so that the list says what works";
+        return "recomputation has no benefit here: remove it from select_recompute, so that the list contains only "
+               "effective requests";
     if (r->copy != EK_IR_NONE)
-        return "a copy is there but is not what this operator takes: look whether need_cse_after_recompute is missing "
-               "on the pair, and request the operators between it and the one that takes the value";
-    return "check that no pattern of select_recompute_exclude names it, and request the operators behind it up to the "
-           "one whose gradient takes the value";
+        return "there is a copy, but this operator does not use it: check whether need_cse_after_recompute is missing "
+               "on the pair, and request the operators between it and the one that uses the value";
+    return "check that no pattern of select_recompute_exclude matches it, and request the operators after it up to the "
+           "one with the gradient that uses the value";
 }
 
 static void sight(ek__ir_context *c, const ek_ir_recompute *r)
@@ -39,12 +40,12 @@ static void sight(ek__ir_context *c, const ek_ir_recompute *r)
     if (!f)
         return;
     f->text = held ? ek__ir_say(c,
-                                "%s asks to be recomputed, but %s takes its value from the forward pass: %s held for "
+                                "%s requests recomputation, but %s uses its value of the forward pass: %s saved for "
                                 "every micro-batch",
                                 ek__ir_name(c, r->node), ek__ir_name(c, r->consumer), ek__ir_bytes_text(text, r->bytes))
                    : ek__ir_say(c,
-                                "%s asks to be recomputed, but has no copy, and backward takes nothing of it: the "
-                                "request does nothing",
+                                "%s requests recomputation, but has no copy, and the backward pass does not use it: "
+                                "the request has no effect",
                                 ek__ir_name(c, r->node));
     f->advice = advice_for(c, r);
 }

@@ -129,26 +129,26 @@ static void report(ek__ir_context *c, const chain *ch, ek_ir_finding *f)
     char steps[200], bytes[32], produced_text[128], wanted_text[128];
     ek__ir_tuple produced, wanted;
     bool knows_from = produced_layout(c, ch->from, &produced), knows_to = wanted_layout(c, ch, &wanted);
-    const char *from = ch->from == EK_IR_NONE ? "an operator out of sight" : ek__ir_name(c, ch->from);
-    const char *to = ch->to == EK_IR_NONE ? "an operator out of sight" : ek__ir_name(c, ch->to);
+    const char *from = ch->from == EK_IR_NONE ? "an operator outside this file" : ek__ir_name(c, ch->from);
+    const char *to = ch->to == EK_IR_NONE ? "an operator outside this file" : ek__ir_name(c, ch->to);
     if (knows_from)
         ek__ir_tuple_text(produced_text, &produced);
     if (knows_to)
         ek__ir_tuple_text(wanted_text, &wanted);
     f->text = ek__ir_say(c,
-                         "%s hands on a value cut %s and %s takes it cut %s: %s inserted between them, %s sent by each "
-                         "device",
-                         from, knows_from ? produced_text : "in a way that is not shown", to,
-                         knows_to ? wanted_text : "in a way that is not shown", steps_text(c, ch, steps, sizeof steps),
+                         "%s produces a value with sharding %s and %s uses it with sharding %s: %s inserted between "
+                         "them, %s sent by each device",
+                         from, knows_from ? produced_text : "that is not shown", to,
+                         knows_to ? wanted_text : "that is not shown", steps_text(c, ch, steps, sizeof steps),
                          ek__ir_bytes_text(bytes, ch->traffic));
     if (!knows_from || !knows_to)
-        f->advice = "compare the strategies given to shard() of these two operators; equal cuts of this value make the "
-                    "communication go away";
+        f->advice = "compare the strategies given to shard() of these two operators; with equal sharding of this value "
+                    "there is no communication";
     else if (takes_any_cut(c, ch->to) || !takes_any_cut(c, ch->from))
-        f->advice = ek__ir_say(c, "cut operand %u of %s %s in its in_strategy, as it comes", (unsigned)ch->operand + 1,
-                               to, produced_text);
+        f->advice = ek__ir_say(c, "shard operand %u of %s as %s in its in_strategy, as its producer does",
+                               (unsigned)ch->operand + 1, to, produced_text);
     else
-        f->advice = ek__ir_say(c, "cut %s %s in its in_strategy, as the next operator takes it", from, wanted_text);
+        f->advice = ek__ir_say(c, "shard %s as %s in its in_strategy, as the next operator does", from, wanted_text);
 }
 
 static void sight(ek__ir_context *c, const chain *ch)

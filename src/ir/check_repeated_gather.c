@@ -64,12 +64,12 @@ static bool may_repeat(const ek__ir_context *c, const ek_ir_comm *comm)
 static const char *advice_for(const ek_ir_comm *first, const ek_ir_comm *again)
 {
     if (again->role == EK_IR_ROLE_OPTIMIZER)
-        return "a sharded weight is gathered for every micro-batch, or for forward and backward each: where memory "
-               "allows, gather it once a step (optimizer_level: level1 or level2 rather than level3)";
+        return "a sharded weight is gathered for every micro-batch, or for forward and backward each: if memory "
+               "allows, gather it once a step (optimizer_level: level1 or level2 instead of level3)";
     if (again->backward && !first->backward)
-        return "if this saves memory it is meant, and select_comm_recompute says so in the settings; else let backward "
-               "take the first one's result";
-    return "let both takers use one result: equal cuts of this value, or one operator in front of both";
+        return "this is intended if it saves memory, as with select_comm_recompute in the settings; otherwise use the "
+               "first result in the backward pass";
+    return "use one result in both operators: with equal sharding of this value, or one operator before both";
 }
 
 static void sight_repeated(ek__ir_context *c, const ek_ir_comm *first, const ek_ir_comm *again)
@@ -86,10 +86,9 @@ static void sight_repeated(ek__ir_context *c, const ek_ir_comm *first, const ek_
     char bytes[32];
     if (!f)
         return;
-    f->text =
-        ek__ir_say(c, "%s sends the value that %s sent already, over the same group %.80s: %s sent by each device",
-                   ek__ir_name(c, again->node), ek__ir_name(c, first->node), again->group,
-                   ek__ir_bytes_text(bytes, again->traffic));
+    f->text = ek__ir_say(c, "%s sends the same value as %s, over the same group %.80s: %s sent by each device",
+                         ek__ir_name(c, again->node), ek__ir_name(c, first->node), again->group,
+                         ek__ir_bytes_text(bytes, again->traffic));
     f->advice = advice_for(first, again);
 }
 
@@ -101,17 +100,18 @@ typedef struct useless_pair {
 } useless_pair;
 
 static const useless_pair pairs[] = {
-    {EK_IR_ALL_REDUCE, EK_IR_ALL_REDUCE, "sums what is summed already, which multiplies it by the number of ranks",
-     "one of the two is too many: look at the strategies of the operators around them"},
-    {EK_IR_ALL_REDUCE, EK_IR_REDUCE_SCATTER, "sums what is summed already", "a slice does here"},
-    {EK_IR_ALL_REDUCE, EK_IR_ALL_GATHER, "gathers what every rank has already", "nothing needs to be sent here"},
-    {EK_IR_ALL_GATHER, EK_IR_ALL_GATHER, "gathers what every rank of this group has already",
+    {EK_IR_ALL_REDUCE, EK_IR_ALL_REDUCE, "sums an already summed value, which multiplies it by the number of ranks",
+     "remove one of the two: check the strategies of the adjacent operators"},
+    {EK_IR_ALL_REDUCE, EK_IR_REDUCE_SCATTER, "sums an already summed value", "a slice is sufficient here"},
+    {EK_IR_ALL_REDUCE, EK_IR_ALL_GATHER, "gathers a value that every rank has already",
      "nothing needs to be sent here"},
-    {EK_IR_ALL_GATHER, EK_IR_ALL_REDUCE, "sums what every rank has already", "nothing needs to be sent here"},
-    {EK_IR_ALL_GATHER, EK_IR_REDUCE_SCATTER, "takes apart again what was just gathered",
-     "neither is needed: cut the operators on both sides alike"},
-    {EK_IR_ALL_TO_ALL, EK_IR_ALL_TO_ALL, "exchanges what was just exchanged over the same group",
-     "make the cuts before and behind the two equal, or join them into one"},
+    {EK_IR_ALL_GATHER, EK_IR_ALL_GATHER, "gathers a value that every rank of this group has already",
+     "nothing needs to be sent here"},
+    {EK_IR_ALL_GATHER, EK_IR_ALL_REDUCE, "sums a value that every rank has already", "nothing needs to be sent here"},
+    {EK_IR_ALL_GATHER, EK_IR_REDUCE_SCATTER, "splits a value that was just gathered",
+     "neither is needed: use the same sharding in the operators on both sides"},
+    {EK_IR_ALL_TO_ALL, EK_IR_ALL_TO_ALL, "exchanges a value again that was just exchanged over the same group",
+     "make the sharding before and after the two equal, or join them into one"},
 };
 
 static const useless_pair *find_pair(ek_ir_comm_kind first, ek_ir_comm_kind then)
@@ -151,7 +151,7 @@ static void check_behind(ek__ir_context *c, const ek_ir_comm *then)
     ek_ir_finding *f = ek__ir_sight(c, &s);
     if (!f)
         return;
-    f->text = ek__ir_say(c, "%s, right behind %s of the same group %.80s, %s: %s sent by each device",
+    f->text = ek__ir_say(c, "%s, directly after %s of the same group %.80s, %s: %s sent by each device",
                          ek__ir_name(c, then->node), ek__ir_name(c, first->node), then->group, pair->why,
                          ek__ir_bytes_text(bytes, then->traffic));
     f->advice = pair->advice;

@@ -85,21 +85,23 @@ static void check_sum(ek__ir_context *c, const row *r)
         f = sight(c, r, EK_IR_WARNING, 1, -1);
         if (f) {
             f->text = ek__ir_say(c,
-                                 "%s sums over a dimension cut in %" PRId64 " (in_strategy %.120s), but %s takes its "
-                                 "partial sums without an AllReduce or ReduceScatter between",
+                                 "%s sums over a dimension sharded into %" PRId64
+                                 " parts (in_strategy %.120s), but %s uses its partial sums without an AllReduce or "
+                                 "ReduceScatter between them",
                                  ek__ir_name(c, r->node), r->parts, strategy, ek__ir_name(c, r->taker));
-            f->advice = "the result is wrong unless this file leaves the communication out: look at the whole graph, "
-                        "and at skip_redistribution and custom strategies around this MatMul";
+            f->advice = "the result is wrong unless this file omits the communication: check the whole graph, and "
+                        "skip_redistribution and custom strategies near this MatMul";
         }
         return;
     }
     if (r->comm->n_ranks > 0 && r->comm->n_ranks != r->parts)
         f = sight(c, r, EK_IR_ERROR, 2, -1);
     if (f) {
-        f->text =
-            ek__ir_say(c, "%s sums over a dimension cut in %" PRId64 " (in_strategy %.120s), but %s adds up %d ranks",
-                       ek__ir_name(c, r->node), r->parts, strategy, ek__ir_name(c, r->comm->node), r->comm->n_ranks);
-        f->advice = "the group must have one rank for each part: look at the strategy of this MatMul";
+        f->text = ek__ir_say(
+            c,
+            "%s sums over a dimension sharded into %" PRId64 " parts (in_strategy %.120s), but %s sums over %d ranks",
+            ek__ir_name(c, r->node), r->parts, strategy, ek__ir_name(c, r->comm->node), r->comm->n_ranks);
+        f->advice = "the group must have one rank for each part: check the strategy of this MatMul";
     }
 }
 
@@ -115,8 +117,8 @@ static void check_kind(ek__ir_context *c, const row *r, const row *other)
                          "ReduceScatter, as with sequence parallelism",
                          ek__ir_name(c, r->node), r->comm->n_ranks, ek__ir_bytes_text(bytes, r->comm->traffic),
                          ek__ir_name(c, other->node));
-    f->advice = "if what follows works on a part of the sequence, give this MatMul an out_strategy that cuts its rows "
-                "over these ranks; the framework then uses ReduceScatter, half the traffic";
+    f->advice = "if the following operators work on a part of the sequence, give this MatMul an out_strategy that "
+                "shards its rows over these ranks; the framework then uses ReduceScatter, with half the traffic";
 }
 
 ek_status ek__ir_check_row_parallel(ek__ir_context *context, ek_error *err)

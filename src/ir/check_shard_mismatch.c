@@ -42,13 +42,13 @@ static void check_neighbours(ek__ir_context *c, const node_cuts *of, bool partit
         ek_ir_finding *f = sight(c, of, partitioned ? EK_IR_WARNING : EK_IR_NOTE, key, maker);
         if (!f)
             continue;
-        f->text = ek__ir_say(c, "%s hands on a value cut %s and %s takes it cut %s, %s", ek__ir_name(c, maker),
-                             ek__ir_tuple_text(out_text, &produced), ek__ir_name(c, of->node),
+        f->text = ek__ir_say(c, "%s produces a value with sharding %s and %s uses it with sharding %s, %s",
+                             ek__ir_name(c, maker), ek__ir_tuple_text(out_text, &produced), ek__ir_name(c, of->node),
                              ek__ir_tuple_text(in_text, &of->cuts.input[k]),
-                             partitioned ? "with nothing between that changes it"
-                                         : "so that the framework will insert communication here");
-        f->advice = ek__ir_say(c, "cut operand %d of %s %s in its in_strategy, or the operator before it %s", k + 1,
-                               ek__ir_name(c, of->node), out_text, in_text);
+                             partitioned ? "without redistribution between them"
+                                         : "so the framework will insert communication here");
+        f->advice = ek__ir_say(c, "shard operand %d of %s as %s in its in_strategy, or the operator before it as %s",
+                               k + 1, ek__ir_name(c, of->node), out_text, in_text);
     }
 }
 
@@ -64,10 +64,11 @@ static void check_devices(ek__ir_context *c, const node_cuts *of)
         ek_ir_finding *f = sight(c, of, EK_IR_ERROR, ek__ir_mix(2, (uint64_t)k), EK_IR_NONE);
         if (!f)
             continue;
-        f->text = ek__ir_say(c, "%s cuts operand %d %s into %" PRId64 " parts, which %s the %d devices of a stage",
+        f->text = ek__ir_say(c, "%s shards operand %d as %s into %" PRId64 " parts, which %s the %d devices of a stage",
                              ek__ir_name(c, of->node), k + 1, ek__ir_tuple_text(text, &of->cuts.input[k]), product,
                              product > n ? "exceed" : "do not divide", n);
-        f->advice = "make the product of the cuts a divisor of the devices of a stage, or tell the right number";
+        f->advice =
+            "make the product of the sharding a divisor of the devices of a stage, or set the right number of devices";
     }
 }
 
@@ -120,14 +121,14 @@ static void check_shapes(ek__ir_context *c, const node_cuts *of)
         if (!f)
             continue;
         ek_ir_type_text(c->ir, input->type, shown, sizeof shown);
-        f->text = ek__ir_say(c, "operand %d of %s%s%.120s was %s before slicing and is cut %s, but is %s here", k + 1,
-                             ek__ir_name(c, of->node), weight ? ", the weight " : "",
+        f->text = ek__ir_say(c, "operand %d of %s%s%.120s was %s before slicing and has sharding %s, but is %s here",
+                             k + 1, ek__ir_name(c, of->node), weight ? ", the weight " : "",
                              weight ? ek_ir_text(c->ir, weight->name) : "", ek__ir_tuple_text(before, &origin.input[k]),
                              ek__ir_tuple_text(cut, &of->cuts.input[k]), shown);
-        f->advice = weight ? "the weight is not the slice that its strategy says: look at checkpoint slicing, at "
-                             "parallel_optimizer and at the shape that the model gives it"
-                           : "the dimension does not divide, or something between changes the shape: make each "
-                             "dimension a multiple of its cut";
+        f->advice = weight ? "the weight is not the slice of its strategy: check checkpoint slicing, "
+                             "parallel_optimizer and the shape in the model"
+                           : "the dimension is not divisible, or an operator between changes the shape: make each "
+                             "dimension a multiple of its sharding";
     }
 }
 
@@ -163,9 +164,9 @@ static void check_operands(ek__ir_context *c, const node_cuts *of)
     ek_ir_finding *f = operands_differ(c, of) ? sight(c, of, EK_IR_ERROR, 5, EK_IR_NONE) : NULL;
     if (!f)
         return;
-    f->text = ek__ir_say(c, "%s cuts a dimension that its operands share differently in each: in_strategy %.160s",
+    f->text = ek__ir_say(c, "%s shards a common dimension of its operands differently: in_strategy %.160s",
                          ek__ir_name(c, of->node), of->strategy);
-    f->advice = "cut the shared dimension alike in both operands";
+    f->advice = "shard the common dimension in both operands the same way";
 }
 
 ek_status ek__ir_check_shard_mismatch(ek__ir_context *context, ek_error *err)

@@ -17,23 +17,23 @@ typedef struct pattern {
  * before an operand lets cheap operators (light_names) come between, ! excludes it from the group. A new pattern is one
  * line here and its case in tests/unit/test_ir_check.c. */
 static const pattern patterns[] = {
-    {"attention by its scores", "BatchMatMul(>Softmax(>BatchMatMul(_,_)),_)", "FlashAttentionScore",
+    {"attention with its scores", "BatchMatMul(>Softmax(>BatchMatMul(_,_)),_)", "FlashAttentionScore",
      "set use_flash_attention: True in the model's configuration; the scores, which grow with the square of the "
-     "sequence, are then neither written nor kept"},
+     "sequence, are then neither written nor saved"},
     {"LayerNorm", "Div|RealDiv(Sub(?x,ReduceMean(?x)),Sqrt(Add(ReduceMean(Square(Sub(?x,ReduceMean(?x)))),_)))",
      "LayerNorm", "use mindspore.ops.LayerNorm (nn.LayerNorm)"},
     {"RMSNorm", "Mul(Mul(?x,Rsqrt(Add(ReduceMean(Square(?x)),_))),_)", "RmsNorm",
-     "use mindspore.ops.rms_norm, which keeps one number a row instead of the tensors between"},
+     "use mindspore.ops.rms_norm, which saves one number per row instead of the intermediate tensors"},
     {"RMSNorm", "Mul(Mul(?x,Rsqrt(Add(ReduceMean(Mul(?x,?x)),_))),_)", "RmsNorm",
-     "use mindspore.ops.rms_norm, which keeps one number a row instead of the tensors between"},
+     "use mindspore.ops.rms_norm, which saves one number per row instead of the intermediate tensors"},
     {"RMSNorm", "Mul(Div|RealDiv(?x,Sqrt(Add(ReduceMean(Square(?x)|Pow(?x,_)|Mul(?x,?x)),_))),_)", "RmsNorm",
-     "use mindspore.ops.rms_norm, which keeps one number a row instead of the tensors between"},
+     "use mindspore.ops.rms_norm, which saves one number per row instead of the intermediate tensors"},
     {"rotary embedding", "Add(Mul(>Concat(#(>Neg(>StridedSlice|Slice|Split(?x)))),_),Mul(?x,_))", "ApplyRotaryPosEmb",
      "use the fused ApplyRotaryPosEmb (use_fused_rope: True where the model has it)"},
     {"SwiGLU", "Mul(Mul(?a,Sigmoid(?a)),>!MatMul|BatchMatMul(_,_))", "Swiglu",
-     "use mindspore.ops.swiglu; it takes gate and up side by side in one tensor, as with qkv_concat: True"},
+     "use mindspore.ops.swiglu; its input has gate and up in one tensor, as with qkv_concat: True"},
     {"SwiGLU", "Mul(>SiLU(>!MatMul|BatchMatMul(_,_)),>!MatMul|BatchMatMul(_,_))", "Swiglu",
-     "use mindspore.ops.swiglu; it takes gate and up side by side in one tensor, as with qkv_concat: True"},
+     "use mindspore.ops.swiglu; its input has gate and up in one tensor, as with qkv_concat: True"},
     {"SiLU", "Mul(?x,Sigmoid(?x))", "SiLU", "use mindspore.ops.silu"},
     {"GeLU", "Mul(Add(Erf(_),_),_)", "GeLU", "use mindspore.ops.gelu"},
     {"GeLU", "Mul(Add(Tanh(Mul(Add(_,_),_)),_),_)", "GeLU", "use mindspore.ops.gelu with approximate='tanh'"},
@@ -311,7 +311,7 @@ static void sight(matcher *m, const pattern *p)
     if (!f)
         return;
     f->text = ek__ir_say(m->c,
-                         "the operators that end in %s calculate %s, for which there is the fused %s: at least %s read "
+                         "the operators that end in %s compute %s, for which there is the fused %s: at least %s read "
                          "and written between them",
                          ek__ir_name(m->c, root), p->what, p->fused, ek__ir_bytes_text(bytes, s.bytes));
     f->advice = p->advice;

@@ -94,12 +94,12 @@ static ek_status refuse(const char *path, const content *found, ek_error *err)
     const ek_origin origin = {path, 0, 0};
     if (found->n_ranks > 1)
         return ek__fail(err, EK_ERR_INPUT, origin,
-                        "holds the graphs of %d ranks; give one of their folders, for example '%s/%s'", found->n_ranks,
-                        path, found->rank);
-    return ek__fail(err, EK_ERR_INPUT, origin,
-                    "holds no .ir file; MindSpore writes them when the training is started with "
-                    "MS_DEV_SAVE_GRAPHS=2 (and MS_DEV_SAVE_GRAPHS_PATH=FOLDER), or with `save_graphs: True` under "
-                    "`context` of the training YAML");
+                        "contains the graphs of %d ranks; give one of their folders, for example '%s/%s'",
+                        found->n_ranks, path, found->rank);
+    return ek__fail(
+        err, EK_ERR_INPUT, origin,
+        "contains no .ir file; MindSpore writes them if the training is started with MS_DEV_SAVE_GRAPHS=2 (and "
+        "MS_DEV_SAVE_GRAPHS_PATH=FOLDER), or with `save_graphs: True` under `context` of the training YAML");
 }
 
 /* The best file of a folder, or of its only rank folder, to which `folder` is then set. */

@@ -82,7 +82,7 @@ static uint32_t declare(ek__ir_reader *r, const char *at, const char *end, uint3
             stop++;
         }
         if (ek__ir_item_end(begin, stop, EK__IR_ITEM_TYPE, &fault) == NULL)
-            ek__ir_unmatched(r, &fault, "the parameter is kept without type");
+            ek__ir_unmatched(r, &fault, "the parameter is used without type");
         else
             type = ek__ir_type_read(r, begin, stop);
     }
@@ -190,5 +190,5 @@ void ek__ir_graph_open(ek__ir_reader *r)
     if (open)
         formals(r, open + 1);
     else
-        ek__ir_damage(r, end, "'(' is missing behind the graph's name; it is read as a graph without parameters");
+        ek__ir_damage(r, end, "'(' is missing after the graph's name; it is read as a graph without parameters");
 }

@@ -18,7 +18,7 @@ static void set_scope(ek__ir_reader *r, const char *at, const char *end)
     if (at == end)
         return;
     if (blank)
-        ek__ir_damage(r, blank, "a blank within the scope; it is kept as it is");
+        ek__ir_damage(r, blank, "a blank within the scope; it is kept unchanged");
     while (last > at && last[-1] != '/')
         last--;
     n->scope_last = ek__ir_intern(r, last, end);
@@ -41,7 +41,7 @@ static const char *path_line(ek__ir_reader *r, const char *at)
         if (end[-1] == ')')
             end--;
         else
-            ek__ir_damage(r, at - 1, "the scope that opens here is not closed; it is kept as it is");
+            ek__ir_damage(r, at - 1, "the scope that opens here is not closed; it is kept unchanged");
     }
     if (r->node.scope_last == EK_IR_NONE)
         set_scope(r, at, end);
@@ -96,7 +96,7 @@ static const char *type_line(ek__ir_reader *r, const char *at)
     const char *p = at;
     for (bool more = true; more;) {
         if (p == r->end || *p != '(') {
-            ek__ir_damage(r, p, "the types behind '->' are missing; the output's type is left out");
+            ek__ir_damage(r, p, "the types after '->' are missing; the output's type is left out");
             p = NULL;
             break;
         }
@@ -228,7 +228,7 @@ static const char *word(ek__ir_reader *r, const char *at)
         p = ek__ir_skip_space(p + 1, r->end);
         if (p < r->end && *p == '{')
             return group(r, p);
-        ek__ir_damage(r, p, "'{' is missing behind '%s:'; this group is left out", group_words[i]);
+        ek__ir_damage(r, p, "'{' is missing after '%s:'; this group is left out", group_words[i]);
         return ek__ir_resume(r, p);
     }
     if (ek__ir_begins(at, r->end, "Corresponding ")) {

@@ -245,7 +245,7 @@ static const char *target(ek__ir_reader *r, const char *at)
         p = typed(r, p + 1);
     if (p < r->end && *p == '=')
         return ek__ir_skip_blanks(p + 1, r->end);
-    ek__ir_damage(r, p, "'=' is missing behind the node's number; the node is kept without operator");
+    ek__ir_damage(r, p, "'=' is missing after the node's number; the node is kept without operator");
     return NULL;
 }
 

@@ -236,7 +236,7 @@ static ek_status finish(ek__ir_reader *r)
         return r->status;
     check_counts(r);
     if (r->ir->n_diagnostics > EK__IR_MAX_DIAGNOSTICS)
-        ek__warn(r->listener, (ek_origin){r->path, 0, 0}, "%u more damaged places are not told",
+        ek__warn(r->listener, (ek_origin){r->path, 0, 0}, "%u more damaged places are not reported",
                  r->ir->n_diagnostics - EK__IR_MAX_DIAGNOSTICS);
     return index_texts(r->ir, r->texts);
 }
@@ -307,8 +307,7 @@ static ek_status explain(ek_status status, const ek__ir_reader *r, const char *n
         return ek__no_memory(err);
     if (status == EK_ERR_INPUT)
         return ek__fail(err, status, origin,
-                        "a line or node of more than %d MB, or more than 2^31 items; this is no graph as MindSpore "
-                        "writes it",
+                        "a line or node of more than %d MB, or more than 2^31 items; this is no graph of MindSpore",
                         EK__IR_MAX_NODE_BYTES >> 20);
     if (is_interrupted(options))
         return ek__fail(err, status, ((ek_origin){name, 0, 0}), "interrupted");

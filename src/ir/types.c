@@ -418,7 +418,7 @@ const char *ek__ir_types_read(ek__ir_reader *r, const char *at, const char *end)
         if (!stop || stop == end || (*stop != ',' && *stop != ')')) {
             if (stop)
                 fault = (ek__ir_fault){stop, at};
-            ek__ir_unmatched(r, &fault, "types behind it are left out");
+            ek__ir_unmatched(r, &fault, "types after it are left out");
             return NULL;
         }
         add_to_list(r, ek__ir_type_read(r, p, stop));

@@ -70,7 +70,7 @@ static ek_status check_method(run *r)
     for (size_t i = 0; i < sizeof refused / sizeof *refused; i++) {
         const ek__trainer_setting *s = ek__trainer_get(t, refused[i].name);
         if (is_on(s))
-            return ek__trainer_fail(t, s, "is given: %s; leave it out", refused[i].what);
+            return ek__trainer_fail(t, s, "is given: %s; remove it", refused[i].what);
     }
     const ek__trainer_setting *parallel = ek__trainer_get(t, "sequence_parallel_size");
     int n = 1;
@@ -323,7 +323,7 @@ static ek_status read_zero(run *r)
     ek_status status = ek__zero_read(&in, r->zero_map, &r->zero);
     const ek__node *cut = ek__get(r->zero_map, "tensor_parallel"), *old = ek__get(r->zero_map, "optimizer");
     if (status == EK_OK && cut)
-        return ek__fail_at(&in, cut, "is DeepSpeed's tensor parallelism, which is not modelled; leave it out");
+        return ek__fail_at(&in, cut, "is DeepSpeed's tensor parallelism, which is not modelled; remove it");
     const ek__node *type = old && old->kind == EK__MAP ? ek__get(old, "type") : NULL;
     if (status == EK_OK && type &&
         (type->kind != EK__SCALAR || !strstr(type->text, "Adam") || strstr(type->text, "Bit")))

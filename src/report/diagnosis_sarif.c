@@ -73,7 +73,7 @@ static const ek__sarif_rule rules[] = {
      "warning", NULL},
     {"idle", "The device is idle.", "Nothing runs on the device. The host part of the profile shows the reason.", NULL,
      "warning", NULL},
-    {"memory-held", "Memory is held after its last use.",
+    {"memory-held", "Memory stays allocated after its last use.",
      "Allocations live longer than they are used. Free or offload them earlier.", NULL, "warning", NULL},
     {"memory-growth", "Memory grows from step to step.",
      "Something is kept from each step. Look at where its allocations are made.", NULL, "warning", NULL},

@@ -88,10 +88,10 @@ static ek_status fail_missing(const char *const *path, int n_paths, const ek_tra
     list_nearest(&run, name, nearest, sizeof nearest);
     ek_trace_run_clear(&run);
     return ek__fail(err, EK_ERR_INPUT, EK__NOWHERE,
-                    "no %s layer of the traces is called '%.120s'; %s%s; correct the name, leave it out to have the "
-                    "layers found, or add the trace of its stage",
+                    "no %s layer of the traces is called '%.120s'; %s%s; correct the name, leave it out to find the "
+                    "layers automatically, or add the trace of its stage",
                     ek_trace_role_name[role], name,
-                    nearest[0] ? "the nearest are " : "they show no layers by themselves", nearest);
+                    nearest[0] ? "the nearest are " : "no layers were found automatically", nearest);
 }
 
 ek_status ek_trace_check_names(const ek_trace_run *run, const char *const *path, int n_paths,

@@ -172,8 +172,8 @@ static ek_status leave_damaged_layer(const ek__trace *trace, ek_trace_options *o
         return status;
     options->from_raw_events = true;
     return ek__rank_note(rank, err,
-                         "the Overlap Analysis layer is damaged (%s): it is left aside, and all figures are made of "
-                         "the device's events",
+                         "the Overlap Analysis layer is damaged (%s): it is ignored, and all figures are computed from "
+                         "the device events",
                          problem);
 }
 

@@ -552,7 +552,7 @@ static ek_status choose_ranks(rewrite *w, const ek__layout *layout, const ek_lis
         return own.status;
     }
     if (w->n_plans == 0)
-        return ek__fail(err, EK_ERR_INPUT, EK__NOWHERE, "no trace of a rank that was asked for is in the paths given");
+        return ek__fail(err, EK_ERR_INPUT, EK__NOWHERE, "the given paths contain no trace of a requested rank");
     if (!layer_found)
         return ek__fail(err, EK_ERR_INPUT, EK__NOWHERE,
                         "no event belongs to the layer '%s'; names are whole elements of an operator's path, such as "
@@ -575,7 +575,7 @@ static ek_status write_all(rewrite *w, ek_error *err)
     fputs(of_one ? "\n]}\n" : "\n]\n", w->out);
     if (status == EK_OK && w->written.n_events == 0)
         status = ek__fail(err, EK_ERR_INPUT, EK__NOWHERE,
-                          "no event is in what was asked for; `evenkeel trace` tells steps, ranks and layers");
+                          "the requested part contains no event; `evenkeel trace` lists steps, ranks and layers");
     if (status == EK_OK && (fflush(w->out) != 0 || ferror(w->out)))
         status = ek__fail(err, EK_ERR_SYSTEM, EK__NOWHERE, "the trace could not be written; is the disk full?");
     return status;

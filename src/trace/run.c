@@ -56,8 +56,8 @@ static ek_status check_repeats(const ek_trace_run *run, ek_error *err)
         const ek_trace_rank *x = &run->rank[i - 1], *y = &run->rank[i];
         if (x->rank >= 0 && x->rank == y->rank && strcmp(first_path(x), first_path(y)) == 0)
             return ek__fail(err, EK_ERR_INPUT, ((ek_origin){first_path(x), 0, 0}),
-                            "rank %d was read from this file twice: give each part once, and --local only where the "
-                            "disks of the machines are their own",
+                            "rank %d was read from this file twice: give each part once, and --local only if the "
+                            "machines have separate disks",
                             x->rank);
     }
     return EK_OK;
@@ -126,7 +126,7 @@ static ek_status no_rank(const ek__run_reading *w, ek_error *err)
                 *err = w->error[i];
             return w->status[i];
         }
-    return ek__fail(err, EK_ERR_INPUT, EK__NOWHERE, "nothing of a trace could be read");
+    return ek__fail(err, EK_ERR_INPUT, EK__NOWHERE, "no part of a trace could be read");
 }
 
 /* ---- the steps ---- */
@@ -200,7 +200,7 @@ static ek_status check_parts(const ek__layout *layout, ek_error *err)
                                                : NULL;
     if (other)
         return ek__fail(err, EK_ERR_INPUT, ((ek_origin){other, 0, 0}),
-                        "is no partial result, and --combine takes nothing else: leave it out to read both together");
+                        "is no partial result, and --combine reads only those: remove --combine to read both together");
     return EK_OK;
 }
 

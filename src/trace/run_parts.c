@@ -145,8 +145,8 @@ static ek_status read_part(const char *path, const char *own, ek__trace_part *ou
     if (status || strcmp(out->options, own) == 0)
         return status;
     status = ek__fail(err, EK_ERR_INPUT, ((ek_origin){path, 0, 0}),
-                      "was written with %s, and now there are %s: give the same, for what ranks are analysed by cannot "
-                      "be changed later",
+                      "was written with %s, but the current options are %s: give the same ones, since the analysis of "
+                      "ranks cannot be changed later",
                       or_none(out->options), or_none(own));
     ek_trace_run_clear(&out->run);
     return status;

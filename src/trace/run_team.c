@@ -26,7 +26,8 @@ static const char *same_of(const ek_trace_options *options, ek__pool *pool)
 static void tell_of_lost(const ek__deal_end *end, const ek_trace_options *options, const ek_listener *listener)
 {
     ek__deal_tell_of_lost(end, options->patience,
-                          options->local ? ", with the ranks that only it could read" : EK__OTHERS_DID_IT, listener);
+                          options->local ? ", with the ranks that only this process could read" : EK__OTHERS_DID_IT,
+                          listener);
 }
 
 /* ---- a rank an item ---- */

@@ -83,11 +83,10 @@ static ek_status find_model(const ek_view_files *other, const ek_view_files *set
     }
     if (model->layers || model->init)
         return EK_OK;
-    return ek__fail(
-        err, EK_ERR_INPUT, EK__NOWHERE,
-        "'%s' is a plan, which says how a model is split but not what its layers take; give its init file or layer "
-        "file too, for example `evenkeel view %s init.yaml`",
-        plan, plan);
+    return ek__fail(err, EK_ERR_INPUT, EK__NOWHERE,
+                    "'%s' is a plan, which contains the split of a model but not the costs of its layers; give its "
+                    "init file or layer file, too, for example `evenkeel view %s init.yaml`",
+                    plan, plan);
 }
 
 static ek_status check_models(const ek_view_files *set, ek_error *err)
@@ -97,7 +96,7 @@ static ek_status check_models(const ek_view_files *set, ek_error *err)
     if (!first || first_of(set, EK_RUN_PLAN))
         return EK_OK;
     return ek__fail(err, EK_ERR_INPUT, EK__NOWHERE,
-                    "'%s' says what a model takes, but not how it is split; give a plan too, or let balance find one: "
+                    "'%s' contains the costs of a model, but not its split; give a plan, too, or let balance find one: "
                     "`evenkeel balance %s --html FILE`",
                     first, first);
 }
@@ -167,7 +166,7 @@ ek_status ek_view_files_read(const ek_view_reading *how, const ek_view_files *ot
         status = read_plans(how, other, set, err);
     if (status == EK_OK && set->n_runs == 0)
         status = ek__fail(err, EK_ERR_INPUT, EK__NOWHERE,
-                          "nothing to look at was found there: neither traces, nor plans, settings, logs or graphs");
+                          "nothing to show was found: neither traces, nor plans, settings, logs or graphs");
     return status;
 }
 

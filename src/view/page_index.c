@@ -38,8 +38,8 @@ ek_status ek_view_check_bytes(int64_t bytes, ek_error *err)
     if (bytes <= EK_VIEW_MAX_TRACE_BYTES)
         return EK_OK;
     return ek__fail(err, EK_ERR_INPUT, EK__NOWHERE,
-                    "the traces have %lld MB of events, and a page holds up to %d MB; look at them with `evenkeel view "
-                    "--serve`, or cut out a part with `evenkeel trace cut`",
+                    "the traces have %lld MB of events, and the limit of a page is %d MB; view them with `evenkeel "
+                    "view --serve`, or cut out a part with `evenkeel trace cut`",
                     (long long)(bytes >> 20), EK_VIEW_MAX_TRACE_BYTES >> 20);
 }
 

@@ -17,7 +17,7 @@ static bool present(const ek_view_run *run)
 static void facts(const ek_view_run *run, ek__stream *s)
 {
     static const char *const name[EK__N_PREDICTED] = {"mean error, start", "mean error, fit",
-                                                      "mean error, groups left out", "mean error, runs kept back"};
+                                                      "mean error, groups left out", "mean error, held-out runs"};
     const ek_calibration *c = run->calibration;
     char text[300];
     ek__view_fact(s, "device", NAN, EK__UNIT_TEXT, c->device.name, NULL);
@@ -77,18 +77,17 @@ static void write_notes(const ek_calibration *c, ek__section *x)
         ek__section_note(x, line);
     }
     if (c->n_used > 0) {
-        ek__snprintf(
-            line, sizeof line,
-            "To expect of a layout that was not measured: %.1f %% where its layers were met, %.1f %% in a new cell "
-            "(standard errors).",
-            100 * c->met_error, 100 * c->new_error);
+        ek__snprintf(line, sizeof line,
+                     "Expected error of a layout that was not measured: %.1f %% if its layers were met, %.1f %% in a "
+                     "new cell (standard errors).",
+                     100 * c->met_error, 100 * c->new_error);
         ek__section_note(x, line);
     }
     for (int i = 0; i < c->n_proposed; i++) {
         const ek_proposed_run *p = &c->proposed[i];
         ek__snprintf(line, sizeof line,
-                     "To measure next, %d: %s, from %s by %s; predicted %.4g s, %s %.1f %%; then layouts beside the "
-                     "measured ones are known to %.1f %%.",
+                     "Next measurement, %d: %s, from %s by %s; predicted %.4g s, %s %.1f %%; layouts that were not "
+                     "measured are then known to %.1f %%.",
                      i + 1, p->what, p->from, p->change, p->seconds, p->new_cell ? "new cell: expect" : "known to",
                      100 * p->expected, 100 * p->after);
         ek__section_note(x, line);

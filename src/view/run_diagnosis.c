@@ -87,16 +87,15 @@ static void write_bottleneck(const ek_view_run *run, const ek_bottleneck *b, int
 }
 
 static const ek__view_column missing_column[] = {
-    {"what", "Not looked at", EK__UNIT_TEXT, false},
-    {"how", "How to get it", EK__UNIT_TEXT, false},
+    {"what", "Not checked", EK__UNIT_TEXT, false},
+    {"how", "Way to get it", EK__UNIT_TEXT, false},
 };
 
 static void write_missing(const ek_diagnosis *d, ek__section *x)
 {
     if (d->n_not_looked_at == 0)
         return;
-    ek__table_begin(x, "not-looked-at", "Not looked at", missing_column,
-                    sizeof missing_column / sizeof *missing_column);
+    ek__table_begin(x, "not-looked-at", "Not checked", missing_column, sizeof missing_column / sizeof *missing_column);
     for (int i = 0; i < d->n_not_looked_at; i++) {
         char text[2048];
         if (!ek__diagnosis_missing(d, i, text, sizeof text))
@@ -116,15 +115,14 @@ static ek_status sections(const ek_view_run *run, ek__stream *s, ek_error *err)
     char text[512];
     (void)err;
     if (d->step_source && !isnan(d->step_seconds)) {
-        snprintf(text, sizeof text, "Shares are of the diagnosed step: %s.", d->step_source);
+        snprintf(text, sizeof text, "Shares refer to the diagnosed step: %s.", d->step_source);
         ek__section_note(&x, text);
     }
     if (d->n_bottlenecks == 0)
-        ek__section_note(&x, "Nothing holds the run back by more than was asked for.");
+        ek__section_note(&x, "No bottleneck is above the requested threshold.");
     else if (d->n_bottlenecks > 1)
-        ek__section_note(&x,
-                         "Gains are those of one change with all else as it is. They do not add up: after a change, "
-                         "diagnose again.");
+        ek__section_note(
+            &x, "Each gain assumes one change and nothing else. Gains do not add up: diagnose again after a change.");
     for (int i = 0; i < d->n_bottlenecks; i++)
         write_bottleneck(run, &d->bottleneck[i], i + 1, &x);
     write_missing(d, &x);

@@ -62,7 +62,7 @@ static void notes(const ek_view_run *run, ek__stream *s)
 static void write_stages(const ek_estimate *e, ek__section *x)
 {
     const ek_step *step = &e->step;
-    ek__bars_begin(x, "stages", "How every stage spends the step", EK__UNIT_NS);
+    ek__bars_begin(x, "stages", "Step time by part and stage", EK__UNIT_NS);
     for (int i = 0; i < EK_N_STEP_PARTS; i++)
         if (ek__estimate_has(e, i))
             ek__bars_series(x, ek_step_part_title[i], ek__step_part_role(i));
@@ -120,12 +120,12 @@ static void write_notes(const ek_estimate_report *r, ek__section *x)
     char text[700];
     ek__estimate_error(e, text, sizeof text - 32);
     char line[760];
-    snprintf(line, sizeof line, "Error to expect: %s.", text);
+    snprintf(line, sizeof line, "Expected error: %s.", text);
     ek__section_note(x, line);
-    snprintf(line, sizeof line, "It is %s.", ek__estimate_basis);
+    snprintf(line, sizeof line, "Basis: %s.", ek__estimate_basis);
     ek__section_note(x, line);
     for (int i = 0; i < e->advice.n; i++) {
-        snprintf(line, sizeof line, "To make the error smaller: %s.", e->advice.text[i]);
+        snprintf(line, sizeof line, "To reduce the error: %s.", e->advice.text[i]);
         ek__section_note(x, line);
     }
     if (!r->against)

@@ -256,8 +256,8 @@ static ek_status check_size(const ek_view_run *run, ek_error *err)
     if (bytes <= EK_VIEW_MAX_TRACE_BYTES)
         return EK_OK;
     return ek__fail(err, EK_ERR_INPUT, ((ek_origin){ek__index_describe_file(run->index, 0).path, 0, 0}),
-                    "the traces have %lld MB of events, more than the %d MB that a page can hold; look at them with "
-                    "`evenkeel view --serve`, or cut out what matters with `evenkeel trace cut`",
+                    "the traces have %lld MB of events, more than the limit of %d MB of a page; view them with "
+                    "`evenkeel view --serve`, or cut out a part with `evenkeel trace cut`",
                     (long long)(bytes >> 20), EK_VIEW_MAX_TRACE_BYTES >> 20);
 }
 

@@ -50,8 +50,8 @@ static void facts(const ek_view_run *run, ek__stream *s)
     proof_text(r, text, sizeof text);
     ek__view_fact(s, "proved", NAN, EK__UNIT_TEXT, text, NULL);
     if (has_today(r))
-        ek__view_fact(s, "step of today's layout", NS * r->today.estimate.step.seconds, EK__UNIT_NS | EK__LESS, NULL,
-                      EK__DERIVED);
+        ek__view_fact(s, "step of the current layout", NS * r->today.estimate.step.seconds, EK__UNIT_NS | EK__LESS,
+                      NULL, EK__DERIVED);
     if (r->job->limit_mb > 0)
         ek__view_fact(s, "memory limit", r->job->limit_mb, EK__UNIT_MB, NULL, NULL);
 }
@@ -61,17 +61,17 @@ static void notes(const ek_view_run *run, ek__stream *s)
     const ek_layout_result *r = run->layout;
     char text[240];
     ek__stream_text(s, NULL,
-                    "A layout that was not balanced is shown at its bounds: no plan of it within the limit has "
-                    "a shorter step, and none needs less memory.");
+                    "A layout that was not balanced is shown at its bounds: none of its plans within the limit has a "
+                    "shorter step, and none needs less memory.");
     if (r->counts.bounded > r->n_points) {
         snprintf(text, sizeof text,
-                 "%s of %s layouts are shown: of those that lie close to each other one, and none "
-                 "that has no plan within the limit.",
+                 "%s of %s layouts are shown: one of each group of close layouts, and only layouts with a plan within "
+                 "the limit.",
                  ek__grouped((double)r->n_points).text, ek__grouped((double)r->counts.bounded).text);
         ek__stream_text(s, NULL, text);
     }
     if (r->ended_early)
-        ek__stream_text(s, NULL, "The search ended before it was done.");
+        ek__stream_text(s, NULL, "The search was stopped before its end.");
 }
 
 /* ---- the points ---- */
@@ -232,7 +232,7 @@ static bool any_has(const ek_layout_result *r, int part)
 
 static void write_parts(const ek_layout_result *r, ek__section *x)
 {
-    ek__bars_begin(x, "parts", "Where the step of each plan goes, on its slowest stage", EK__UNIT_NS);
+    ek__bars_begin(x, "parts", "Step time by part for each plan, on its slowest stage", EK__UNIT_NS);
     for (int i = 0; i < EK_N_STEP_PARTS; i++)
         if (any_has(r, i))
             ek__bars_series(x, ek_step_part_title[i], ek__step_part_role(i));
@@ -254,13 +254,13 @@ static const ek__view_column plan_column[] = {
     {"plan", "plan", EK__UNIT_TEXT, false},
     {"layout", "layout", EK__UNIT_TEXT, false},
     {"step", "step", EK__UNIT_NS | EK__LESS, false},
-    {"longer", "to the best", EK__UNIT_PERCENT, false},
+    {"longer", "excess over the best", EK__UNIT_PERCENT, false},
     {"peak", "fullest stage", EK__UNIT_MB | EK__LESS, false},
     {"tokens", "tokens a second and device", EK__UNIT_NONE | EK__MORE, false},
     {"mfu", "MFU", EK__UNIT_PERCENT | EK__MORE, false},
-    {"group", "cannot be told apart", EK__UNIT_NONE, false},
+    {"group", "group of indistinguishable plans", EK__UNIT_NONE, false},
     {"layers", "layers by stage", EK__UNIT_TEXT, false},
-    {"recompute", "layers by what they recompute", EK__UNIT_TEXT, false},
+    {"recompute", "layers by recomputation", EK__UNIT_TEXT, false},
 };
 
 static void write_row(const ek_layout_result *r, const ek_layout_plan *plan, const char *name, ek__section *x)

@@ -165,15 +165,14 @@ static void write_memory(const ek_view_run *run, ek__stream *s)
 {
     const ek_memory_report *r = run->memory;
     ek__section x = ek__section_begin(s, "memory");
-    char text[sizeof "Rests on: " + 512];
-    snprintf(text, sizeof text, "Rests on: %.500s.", ek__memory_basis);
+    char text[sizeof "Based on: " + 512];
+    snprintf(text, sizeof text, "Based on: %.500s.", ek__memory_basis);
     ek__section_note(&x, text);
     if (!r->measure)
-        ek__section_note(&x, "What would save memory: `evenkeel memory FILE --measures --html PAGE` has it.");
+        ek__section_note(&x, "For settings that save memory run `evenkeel memory FILE --measures --html PAGE`.");
     if (r->n_kept == 0)
-        ek__section_note(
-            &x, "What one layer keeps, tensor by tensor: `evenkeel memory FILE --tensors --html PAGE` has it.");
-    write_bars(r->memory, "stages", "What every stage holds at its peak", &x);
+        ek__section_note(&x, "For the saved tensors of one layer run `evenkeel memory FILE --tensors --html PAGE`.");
+    write_bars(r->memory, "stages", "Memory of every stage at its peak", &x);
     if (r->literal)
         write_bars(r->literal, "literal", "The same by the literal reading of the file", &x);
     write_courses(r, &x);
@@ -190,10 +189,10 @@ static void write_memory(const ek_view_run *run, ek__stream *s)
 
 static void write_layer_bars(const ek_memory *m, ek__section *x)
 {
-    ek__bars_begin(x, "kept",
-                   "One layer and micro-batch: kept from forward to backward pass, and on top while backward "
-                   "runs",
-                   EK__UNIT_MB);
+    ek__bars_begin(
+        x, "kept",
+        "One layer and micro-batch: saved from forward to backward pass, and additional during the backward pass",
+        EK__UNIT_MB);
     ek__bars_series(x, "kept", EK_VIEW_ACTIVATIONS);
     ek__bars_series(x, "transient", -1);
     for (int i = 0; i < m->n_layer_kinds; i++)
@@ -232,7 +231,7 @@ static void write_layers(const ek_view_run *run, ek__stream *s)
     ek__section x = ek__section_begin(s, "layers");
     char text[512];
     if (r->n_times > 0) {
-        snprintf(text, sizeof text, "Times are assumed: peak rates of %.96s and the shares of them reached (%.160s).",
+        snprintf(text, sizeof text, "Times are assumed: peak rates of %.96s and the achieved shares of them (%.160s).",
                  r->device->name, r->device->source);
         ek__section_note(&x, text);
     } else {

@@ -148,7 +148,7 @@ static void split_notes(const ek_view_run *run, ek__stream *s)
         return;
     if (!run->plans->layers->split_known)
         ek__stream_text(s, NULL, "Backward split: half input gradient, half weight gradient (assumed).");
-    snprintf(text, sizeof text, "Activations held until the weight gradient: %s %% (assumed).",
+    snprintf(text, sizeof text, "Activations saved until the weight gradient: %s %% (assumed).",
              ek__short(100 * t->weight_share).text);
     ek__stream_text(s, NULL, text);
 }
@@ -187,7 +187,8 @@ static void notes(const ek_view_run *run, ek__stream *s)
         ek__stream_text(s, NULL, text);
     split_notes(run, s);
     if (report->layers->recompute_transient)
-        ek__stream_text(s, NULL, "Memory counts what recomputing a layer brings back while its backward runs.");
+        ek__stream_text(s, NULL,
+                        "Memory counts activations that recomputation restores during the backward pass of a layer.");
     if (report->micro_batch_cost)
         ek__stream_text(s, NULL, "Micro-batches differ: times and activations are scaled by the factors given.");
     if (report->train_file) {
@@ -203,9 +204,8 @@ static void notes(const ek_view_run *run, ek__stream *s)
 static void both_ways_note(const ek_view_run *run, ek__section *x)
 {
     if (case_of(run)->timeline->schedule->placement == EK_PLACE_BOTH_WAYS)
-        ek__section_note(
-            x, "Micro-batches run both ways: a stage also holds the layers of the stage as far from the other "
-               "end, and runs them for the other half of the micro-batches.");
+        ek__section_note(x, "Micro-batches run in both directions: each stage also has the layers of its mirror stage "
+                            "(equally far from the other end), and runs them for the other half of the micro-batches.");
 }
 
 static void plan_table(const ek_view_run *run, ek__section *x)
@@ -217,7 +217,7 @@ static void plan_table(const ek_view_run *run, ek__section *x)
         {"recompute", "recompute", EK__UNIT_COUNT, false},
         {"select_recompute", "select_recompute", EK__UNIT_COUNT, false},
         {"select_comm_recompute", "select_comm_recompute", EK__UNIT_COUNT, false},
-        {"kinds", "layers by what they recompute", EK__UNIT_TEXT, false},
+        {"kinds", "layers by recomputation", EK__UNIT_TEXT, false},
     };
     const ek_plan *plan = case_of(run)->plan;
     char text[EK__VIEW_KINDS_SIZE], name[EK__VIEW_BLOCK_SIZE];
@@ -318,7 +318,7 @@ static void ranking_table(const ek_report *report, ek__section *x)
         {"peak", memory_title(report, "peak memory", peak), memory_unit(report) | EK__LESS, false},
         {"peak_stage", "peak stage", EK__UNIT_NONE, false},
         {"status", "status", EK__UNIT_TEXT, false}};
-    ek__table_begin(x, "tried", "What was tried", column, sizeof column / sizeof *column);
+    ek__table_begin(x, "tried", "Tried combinations", column, sizeof column / sizeof *column);
     for (int i = 0; i < ranking->n; i++) {
         const ek_ranked *r = &ranking->ranked[i];
         bool fits = isfinite(r->step_time);
@@ -408,7 +408,7 @@ static double spent_on(const spent *what, int part, const ek_stage_time *time)
 static void breakdown_bars(const ek_timeline *t, const spent *what, const ek_stage_time *time, ek__section *x)
 {
     char name[32];
-    ek__bars_begin(x, "step", "How each stage spends the step (simulated)", EK__UNIT_TIME);
+    ek__bars_begin(x, "step", "Step time by part and stage (simulated)", EK__UNIT_TIME);
     for (int i = 0; i < what->n; i++)
         ek__bars_series(x, what->part[i].name, what->part[i].type);
     for (int s = 0; s < t->shape.n_stages; s++) {
@@ -451,7 +451,7 @@ static void bubble_table(const ek_bubble *b, ek__section *x)
                 {"of the schedule, with equal stages", b->ideal},
                 {"stages and chunks that differ, transfers", b->imba},
                 {"recomputation", b->recompute}};
-    ek__table_begin(x, "bubble", "The step's idle share, and what is recomputed", column, 2);
+    ek__table_begin(x, "bubble", "Idle share of the step, and recomputation", column, 2);
     for (size_t i = 0; i < sizeof part / sizeof *part; i++) {
         ek__row_begin(x);
         ek__cell_text(x, part[i].name);
@@ -520,7 +520,7 @@ static void layer_bars(const ek_view_run *run, const ek_chunk_cost *cost, ek__se
 {
     const ek_plan *plan = case_of(run)->plan;
     char name[32];
-    begin_layer_bars(x, "stage_layers", "Layers of each stage, one micro-batch (as the layer times say)");
+    begin_layer_bars(x, "stage_layers", "Layers of each stage, one micro-batch (from the layer times)");
     for (int s = 0; s < plan->n_stages; s++) {
         double value[3] = {0};
         for (int i = 0; i < plan->n_chunks; i++) {

@@ -117,7 +117,7 @@ static void status_text(const ek_sweep_row *row, char *text, size_t size)
     else if (ek__sweep_solved(row))
         snprintf(text, size, "%s", ek_balance_status_name[row->status]);
     else if (isfinite(row->smallest_limit_mb))
-        snprintf(text, size, "nothing fits; %s MB would", ek__fixed(ceil(row->smallest_limit_mb), 0).text);
+        snprintf(text, size, "nothing fits; %s MB would be needed", ek__fixed(ceil(row->smallest_limit_mb), 0).text);
     else
         snprintf(text, size, "nothing fits");
 }
@@ -132,7 +132,7 @@ static void table(const ek_sweep *sweep, ek__section *x)
         {"peak_stage", "fullest stage", EK__UNIT_NONE, false},
         {"status", "status", EK__UNIT_TEXT, false},
         {"layers", "layers by stage", EK__UNIT_TEXT, false},
-        {"recompute", "layers by what they recompute", EK__UNIT_TEXT, false},
+        {"recompute", "layers by recomputation", EK__UNIT_TEXT, false},
     };
     char text[8192];
     ek__table_begin(x, "sweep", "Best plan for each value", column, sizeof column / sizeof *column);

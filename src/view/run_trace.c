@@ -98,7 +98,7 @@ static void facts(const ek_view_run *run, ek__stream *s)
     else
         ek__view_fact(s, "length", mean.step, EK__UNIT_NS, NULL, EK__MEASURED);
     if (mean.span > 0) {
-        ek__view_fact(s, "of it the device's part", mean.span, EK__UNIT_NS, NULL, EK__MEASURED);
+        ek__view_fact(s, "of it on the device", mean.span, EK__UNIT_NS, NULL, EK__MEASURED);
     }
     /* For the complete step, as in the breakdown: the wait of a device before its first kernel is idle time too. */
     if (mean.whole > 0 && mean.span > 0) {

@@ -48,7 +48,7 @@ static const struct {
                                        {"recomputation", EK_VIEW_RECOMPUTE},
                                        {"backward", EK_VIEW_BACKWARD},
                                        {"optimizer", EK_VIEW_OPTIMIZER},
-                                       {"behind the optimizer", EK_VIEW_MARK},
+                                       {"after the optimizer", EK_VIEW_MARK},
                                        {"other computing", EK_VIEW_COMPUTING},
                                        {"other collectives", EK_VIEW_OVERLAP_NOT_OVERLAPPED},
                                        {"reduction of gradients", EK_VIEW_GRADIENTS},
@@ -161,9 +161,9 @@ static void write_steps(const ek_view_run *run, ek__section *x)
     ek__bars_end(x, NAN);
     if (!has_communication(run->trace))
         return;
-    ek__bars_begin(x, "overlap", "Communication of every step, exposed and behind computing", EK__UNIT_NS);
+    ek__bars_begin(x, "overlap", "Communication of every step, exposed and overlapped with computing", EK__UNIT_NS);
     ek__bars_series(x, "not overlapped", EK_VIEW_OVERLAP_NOT_OVERLAPPED);
-    ek__bars_series(x, "behind computing", EK_VIEW_OVERLAP_COMMUNICATION);
+    ek__bars_series(x, "overlapped with computing", EK_VIEW_OVERLAP_COMMUNICATION);
     each_step(run, write_overlap_bar, EK__VIEW_MAX_BARS, x);
     ek__bars_end(x, NAN);
 }
@@ -176,10 +176,10 @@ static void write_notes(const ek_trace_run *run, ek__section *x)
     for (int i = 0; i < run->n_ranks; i++)
         n += run->rank[i].n_steps;
     if (n == 0 && run->n_ranks > 0)
-        ek__section_note(x, "No step is marked: figures are of the whole file. Call the profiler's step() after every "
-                            "step of the training loop to have them by step.");
+        ek__section_note(x, "No step is marked: figures are of the whole file. For figures by step call the profiler's "
+                            "step() after every step of the training loop.");
     else if (n > 0)
-        ek__section_note(x, "Means leave warm-up steps out. Waiting for a stage is a part of exposed communication; "
+        ek__section_note(x, "Means exclude warm-up steps. Waiting for a stage is a part of exposed communication; "
                             "waiting for data and for the host is idle time, also before the first kernel.");
     ek__view_note_rest(x, run->n_ranks - EK__VIEW_MAX_BARS, "ranks", "evenkeel trace --csv DIR has all");
     ek__view_note_rest(x, n - EK__VIEW_MAX_BARS, "bars of steps", "evenkeel trace --csv DIR has all steps");

@@ -113,8 +113,8 @@ static void write_waits(const ek_trace_run *run, const int *rank, int n, bool of
 {
     char text[96];
     ek__matrix_begin(x, of_sender ? "sender-waits" : "receiver-waits",
-                     of_sender ? "How long the sender waited for the receiver"
-                               : "How long the receiver waited for the sender",
+                     of_sender ? "Time that the sender waited for the receiver"
+                               : "Time that the receiver waited for the sender",
                      EK__UNIT_NS);
     for (int i = 0; i < n; i++) {
         ek__rank_label(run, &run->rank[rank[i]], text, sizeof text);
@@ -207,13 +207,13 @@ static void write_notes(const ek_trace_run *run, ek__section *x)
         collectives += run->rank[i].communication.n_collectives;
     }
     if (links == 0)
-        ek__section_note(x, "No link between ranks was measured. On Ascend profile at level 1 or higher and give the "
+        ek__section_note(x, "No link between ranks was measured. On Ascend, profile at level 1 or higher and give the "
                             "folders with communication_matrix.json.");
     else if (run->n_matrices > 0 && run->matrix[run->n_matrices - 1].group)
-        ek__section_note(x, "Links number the members of a group. Where no file tells which rank has a place, the "
-                            "matrix shows places; give the files of all ranks to have ranks.");
+        ek__section_note(x, "Links refer to members of a group by number. If no file contains the rank of a member, "
+                            "the matrix shows its number; give the files of all ranks to see ranks.");
     if (run->n_unpaired > 0) {
-        snprintf(text, sizeof text, "%" PRId64 " sends and receives have no other side in these files",
+        snprintf(text, sizeof text, "%" PRId64 " sends and receives have no counterpart in these files",
                  run->n_unpaired);
         ek__section_note(x, text);
     }

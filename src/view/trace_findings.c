@@ -22,7 +22,7 @@ static void write_finding(const ek_view_run *run, const ek_trace_finding *findin
     ek__stream_text(x->s, "change", finding->advice);
     ek__stream_text(x->s, "rests_on",
                     finding->gain_ns == EK_TRACE_UNKNOWN ? NULL
-                                                         : "the most that can be won of a step, from measured times");
+                                                         : "upper bound of the gain per step, from measured times");
     ek__stream_null(x->s, "caution");
     ek__view_put_window(run, finding->rank, finding->step, x->s);
     ek__finding_end(x);
@@ -39,9 +39,9 @@ void ek__view_trace_findings(const ek_view_run *run, ek__stream *s)
     const ek_trace_run *trace = run->trace;
     ek__section x = ek__section_begin(s, "findings");
     if (trace->n_findings > 0)
-        ek__section_note(&x, "Gains are the most that each finding alone can win; they do not add up.");
+        ek__section_note(&x, "Each gain is the upper bound of one finding by itself; gains do not add up.");
     else
-        ek__section_note(&x, "Nothing was found in the trace that is worth a change.");
+        ek__section_note(&x, "The trace has no finding that is worth a change.");
     for (int i = 0; i < trace->n_findings; i++)
         write_finding(run, &trace->finding[i], i + 1, &x);
     ek__section_end(&x);

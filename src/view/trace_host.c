@@ -62,8 +62,8 @@ static void note_data(const ek_trace_run *run, ek__section *x)
         if (!data->near_empty_queue && !data->near_full_queue)
             continue;
         ek__view_rank_title(run, &run->rank[i], title, sizeof title);
-        snprintf(text, sizeof text, "%s: the queue behind the data pipeline is nearly %s", title,
-                 data->near_empty_queue ? "empty: data comes too late" : "full: data is there in time");
+        snprintf(text, sizeof text, "%s: the queue after the data pipeline is nearly %s", title,
+                 data->near_empty_queue ? "empty: data is late" : "full: data is in time");
         ek__section_note(x, text);
     }
 }
@@ -78,11 +78,10 @@ void ek__view_trace_host(const ek_view_run *run, ek__stream *s)
         data = data || trace->rank[i].data.n_iterators > 0 || trace->rank[i].data.n_ops > 0;
     }
     if (!dispatch)
-        ek__section_note(&x,
-                         "These files do not show the host's launches. Profile with the host's activity (CPU) too.");
+        ek__section_note(&x, "These files contain no launches of the host. Profile with host events (CPU), too.");
     if (!data)
-        ek__section_note(&x, "No data iterator is seen. Profile the whole training loop with the host's activity, "
-                             "of MindSpore with data_process=True.");
+        ek__section_note(&x, "No data iterator was found. Profile the whole training loop with host events, for "
+                             "MindSpore with data_process=True.");
     note_data(trace, &x);
     ek__view_tables(run, "host", write_table, &x);
     ek__section_end(&x);

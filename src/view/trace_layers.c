@@ -54,11 +54,11 @@ static void write_sources(const ek_trace_run *run, ek__section *x)
             continue;
         ek__view_rank_title(run, &run->rank[i], title, sizeof title);
         if (layers->n_micro_batches > 0)
-            snprintf(text, sizeof text, "%s: %d micro-batch%s a step, %d step%s looked at, told by %s", title,
+            snprintf(text, sizeof text, "%s: %d micro-batch%s a step, %d step%s used, layers found by %s", title,
                      layers->n_micro_batches, layers->n_micro_batches == 1 ? "" : "es", layers->n_steps,
                      layers->n_steps == 1 ? "" : "s", layers->source ? layers->source : "the trace");
         else
-            snprintf(text, sizeof text, "%s: %d step%s looked at, told by %s", title, layers->n_steps,
+            snprintf(text, sizeof text, "%s: %d step%s used, layers found by %s", title, layers->n_steps,
                      layers->n_steps == 1 ? "" : "s", layers->source ? layers->source : "the trace");
         ek__section_note(x, text);
     }
@@ -78,10 +78,10 @@ void ek__view_trace_layers(const ek_view_run *run, ek__stream *s)
     for (int i = 0; i < run->trace->n_ranks; i++)
         n += run->trace->rank[i].layers.n;
     if (n == 0)
-        ek__section_note(&x, "No layers are told by these files. Name them with --body, --head and --tail of "
-                             "`evenkeel trace` where the "
-                             "model's own names do not repeat as layers do; on Ascend profile at level 1 or higher, of "
-                             "PyTorch record modules or stacks (with_modules=True or with_stack=True).");
+        ek__section_note(&x,
+                         "No layers were found in these files. Name them with --body, --head and --tail of `evenkeel "
+                         "trace` if the names of the model have no repeated layers; on Ascend, profile at level 1 or "
+                         "higher; for PyTorch, record modules or stacks (with_modules=True or with_stack=True).");
     write_sources(run->trace, &x);
     ek__view_note_rest(&x, n - EK__VIEW_MAX_ROWS / 3, "layers", "evenkeel trace --csv DIR has all");
     if (n > 0) {

@@ -111,14 +111,14 @@ ek_status ek__view_trace_memory(const ek_view_run *run, ek__stream *s, ek_error 
     for (int i = 0; i < trace->n_ranks; i++)
         any = any || !is_empty(&trace->rank[i].memory);
     if (!any)
-        ek__section_note(&x, "These files do not tell memory. Record it with profile_memory=True, and give the folder "
-                             "with memory_record.csv and operator_memory.csv; of MindSpore memory_block.csv too; "
-                             "of PyTorch a memory snapshot.");
+        ek__section_note(&x, "These files contain no memory records. Record memory with profile_memory=True, and give "
+                             "the folder with memory_record.csv and operator_memory.csv; for MindSpore also "
+                             "memory_block.csv; for PyTorch a memory snapshot.");
     for (int i = 0; i < trace->n_ranks; i++)
         held = held || trace->rank[i].memory.n_largest > 0;
     if (held && run->index)
-        ek__section_note(&x, "Of single allocations the files' largest ones and those never released are known here: "
-                             "what is alive at the pointer is less than the curves.");
+        ek__section_note(&x, "Of single allocations only the largest ones and those never released are known: the live "
+                             "allocations at the pointer are less than the curves.");
     if (any)
         ek__view_note_rest(&x, trace->n_ranks - EK__VIEW_MAX_RANKS, "ranks' curves", "evenkeel trace has their peaks");
     bool good = write_maps(trace, &x);

@@ -63,10 +63,11 @@ void ek__view_trace_operators(const ek_view_run *run, ek__stream *s)
     for (int i = 0; i < trace->n_ranks; i++)
         any = any || trace->rank[i].operators.n > 0 || trace->rank[i].operators.n_table > 0;
     if (!any)
-        ek__section_note(&x, "These files have no operators of the device. Profile with the device's activity, on "
-                             "Ascend at level 1 or higher, and give the folder with kernel_details.csv too.");
+        ek__section_note(&x, "These files contain no device operators. Profile with device events, on Ascend at level "
+                             "1 or higher, and also give the folder with kernel_details.csv.");
     else
-        ek__section_note(&x, "Shares are of the summed time of the rank's operators, on Ascend without communication.");
+        ek__section_note(
+            &x, "Shares refer to the summed time of the operators of the rank, on Ascend without communication.");
     ek__view_note_rest(&x, trace->n_ranks - EK__VIEW_MAX_RANKS, "ranks' operators",
                        "evenkeel trace --rank N or --csv DIR shows them");
     write_families(run, &x);

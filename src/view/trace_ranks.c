@@ -23,7 +23,7 @@ static void write_labels(const ek_trace_run *run, ek__section *x)
 static void write_waits(const ek_trace_run *run, ek__section *x)
 {
     char text[96];
-    ek__matrix_begin(x, "waits", "Who waits for whom, of a step: the row for the column", EK__UNIT_NS);
+    ek__matrix_begin(x, "waits", "Waiting between ranks in a step: the row waits for the column", EK__UNIT_NS);
     write_labels(run, x);
     for (int i = 0; i < run->n_waits; i++) {
         const ek_trace_wait *w = &run->wait[i];
@@ -93,12 +93,10 @@ void ek__view_trace_ranks(const ek_view_run *run, ek__stream *s)
         return;
     ek__section x = ek__section_begin(s, "ranks");
     if (trace->n_votes == 0)
-        ek__section_note(&x,
-                         "No collective of these ranks was seen on two of them: nothing tells which rank the others "
-                         "wait for. Profile the same steps of all ranks of a group.");
+        ek__section_note(&x, "No collective was found on two of these ranks: the rank that the others wait for is not "
+                             "known. Profile the same steps of all ranks of a group.");
     else
-        ek__section_note(&x,
-                         "The rank that comes last to a collective has the shortest one: the others waited for it.");
+        ek__section_note(&x, "The rank that is last in a collective has the shortest one: the others waited for it.");
     ek__view_note_rest(&x, trace->n_ballots - EK__VIEW_MAX_BALLOTS, "collectives",
                        "evenkeel trace --format json has them");
     write_matrices(trace, &x);

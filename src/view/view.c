@@ -110,9 +110,9 @@ ek_status ek__view_write_html(const ek_view *view, FILE *out, ek_error *err)
     size_t n_before, n_after;
     const char *before = ek__view_shell_before(&n_before), *after = ek__view_shell_after(&n_after);
     if (ek__view_page_size == 0)
-        return ek__fail(err, EK_ERR_INPUT, EK__NOWHERE,
-                        "this build has no viewer's page: ask for text, JSON or a picture instead, or build with "
-                        "-Dpage=enabled");
+        return ek__fail(
+            err, EK_ERR_INPUT, EK__NOWHERE,
+            "this build has no viewer page: request text, JSON or a picture instead, or build with -Dpage=enabled");
     fwrite(before, 1, n_before, out);
     ek_status status = write_document(view, out, err);
     if (status)

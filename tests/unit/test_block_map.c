@@ -404,7 +404,7 @@ static void sites_and_largest_are_sums_over_blocks(void **state)
             for (int i = 0; i < N; i++) {
                 int number = made[i].site;
                 char name[16];
-                snprintf(name, sizeof name, number < 0 ? "(not told)" : "op%d", number / 2);
+                snprintf(name, sizeof name, number < 0 ? "(unknown)" : "op%d", number / 2);
                 if (strcmp(name, map.site[s].name) != 0 || (number < 0 ? 0 : number % 3) != (int)map.site[s].role)
                     continue;
                 bool live = is_there(&(life){made[i].start, made[i].end, 0, 0, false, false}, map.peak.time);

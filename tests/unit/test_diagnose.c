@@ -421,8 +421,8 @@ static void the_use_of_a_collective_follows_from_its_kind_and_place(void **state
         {"hcom_allReduce__7", 31, 80, 5, "Reducing gradients"},
         {"hcom_broadcast__7", 31, 80, 5, "Communication inside layers"},
         {"hcom_broadcast__7", 0, 20, 1, "Communication inside layers"},
-        {"hcom_alltoall__7", 31, 80, 5, "Exchanging tokens between experts"},
-        {"ALL_TO_ALL", 0, 20, 5, "Exchanging tokens between experts"},
+        {"hcom_alltoall__7", 31, 80, 5, "Token exchange between experts"},
+        {"ALL_TO_ALL", 0, 20, 5, "Token exchange between experts"},
     };
     (void)state;
     for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
@@ -602,9 +602,9 @@ static void redistribution_costs_what_the_trace_shows_of_its_kind(void **state)
     assert_close_to(b->cost_seconds, 0.008, 1e-12);
     assert_close_to(b->gain_seconds, 0.008, 1e-12);
     assert_true(b->n_evidence >= 3);
-    assert_non_null(strstr(b->evidence[b->n_evidence - 2].text, "the graph has 3 collectives of redistribution"));
+    assert_non_null(strstr(b->evidence[b->n_evidence - 2].text, "the graph has 3 redistribution collectives"));
     assert_string_equal(b->evidence[b->n_evidence - 1].text,
-                        "Rank 0 (stage 0): 8.00 ms of a step in such collectives with nothing computed beside them");
+                        "Rank 0 (stage 0): 8.00 ms of a step in such collectives, not overlapped with computing");
     ek_diagnosis_clear(&d);
     clear_redistributed(&x);
 }
@@ -736,8 +736,7 @@ static void equal_gains_stand_in_the_order_of_their_topics(void **state)
     (void)state;
     static const char *const cause[] = {"dispatch", "compilation", "garbage_collection", "synchronization"};
     static const char *const title[] = {"The device waits for data", "Launching operators takes longer",
-                                        "Operators are compiled", "Python's garbage collection",
-                                        "The host synchronises"};
+                                        "Operators are compiled", "Python garbage collection", "The host synchronizes"};
     made m;
     make_run(&m, 1);
     for (int s = 0; s < N_STEPS; s++) {

@@ -211,7 +211,7 @@ static void check_peaks(const char *path, const ek_diagnosis *d, double limit_mb
         char figure[64];
         if (!(b->peak_mb > 0))
             continue;
-        snprintf(figure, sizeof figure, "become %.0f MB", b->peak_mb);
+        snprintf(figure, sizeof figure, "peak is then %.0f MB", b->peak_mb);
         assert_non_null(strstr(b->caution, figure));
         double pasted = pasted_mb(path, b->setting, limit_mb);
         if (!(fabs(pasted - b->peak_mb) < 0.5))

@@ -228,9 +228,9 @@ static void recomputation_that_memory_needs_is_told_with_what_makes_room(void **
     assert_true(b->share > 0.23 && b->share < 0.26);
     assert_true(b->gain_share > 0.03 && b->gain_share < b->share);
     assert_non_null(strstr(b->setting, "pipeline_stage: 2"));
-    assert_non_null(strstr(b->title, "memory needs it"));
+    assert_non_null(strstr(b->title, "the memory limit requires it"));
     assert_int_equal(b->n_evidence, 1);
-    assert_non_null(strstr(b->evidence[0].text, "as little recomputation as the limit of "));
+    assert_non_null(strstr(b->evidence[0].text, "the least recomputation within the limit of "));
     ek_diagnosis_clear(&d);
     /* With a trace it is the trace's value. */
     const int64_t s = 1000000000;
@@ -244,7 +244,7 @@ static void recomputation_that_memory_needs_is_told_with_what_makes_room(void **
     d = diagnose(&with_trace);
     b = find(&d, "recompute");
     assert_int_equal(b->n_evidence, 2);
-    assert_non_null(strstr(b->evidence[0].text, "as little recomputation as the limit of "));
+    assert_non_null(strstr(b->evidence[0].text, "the least recomputation within the limit of "));
     assert_memory_equal(b->evidence[1].text, "Rank 3 (stage 0): recomputation takes ", 38);
     ek_diagnosis_clear(&d);
     ek_job_clear(&job);
@@ -357,7 +357,7 @@ static void recomputation_not_in_effect_is_told_with_its_bytes(void **state)
     const ek_run_input input = {.ir = reports, .n_ir = 1};
     ek_diagnosis d = diagnose(&input);
     const ek_bottleneck *b = find(&d, "recompute");
-    assert_non_null(strstr(b->title, "2.0 MB are held")); /* 2097152 bytes: see the graph */
+    assert_non_null(strstr(b->title, "2.0 MB are saved")); /* 2097152 bytes: see the graph */
     assert_true(isnan(b->gain_seconds) && isnan(b->cost_seconds) && b->n_evidence > 0);
     ek_diagnosis_clear(&d);
     clear_graph(&g);
@@ -401,8 +401,8 @@ static void redistribution_the_trace_does_not_name_takes_its_bytes_over_the_rate
         const char *rests_on;
     } cases[] = {{3, 2, 3, true, EK_BASIS_DERIVED, "the mean of HCCS links in the trace, 18.0 GB/s"},
                  {2, 1, 0, false, EK_BASIS_DERIVED, "the mean of RDMA links in the trace, 5.0 GB/s"},
-                 {1, -1, 3, true, EK_BASIS_DERIVED, "what the trace's other collectives reach, 12.0 GB/s"},
-                 {1, -1, 0, true, EK_BASIS_ASSUMED, "Atlas 800T A2's links within a node"}};
+                 {1, -1, 3, true, EK_BASIS_DERIVED, "the rate of other collectives in the trace, 12.0 GB/s"},
+                 {1, -1, 0, true, EK_BASIS_ASSUMED, "links of Atlas 800T A2 within a node"}};
     for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
         run.n_transports = cases[i].n_transports;
         rank.communication.sum = sum;

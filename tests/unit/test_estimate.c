@@ -256,12 +256,12 @@ static void what_deserves_doubt_is_said(void **state)
     assert_int_equal(m.e.warnings.n, 5);
     double share = 100 * (m.stage[0].seconds[EK_STEP_BUBBLE] + m.stage[0].seconds[EK_STEP_HOST]) / 2;
     char text[160]; /* the host's share is below 5 % and not named */
-    snprintf(text, sizeof text, "%.0f %% of the step rests on assumed figures: pipeline bubble (%.0f %%)", share,
+    snprintf(text, sizeof text, "%.0f %% of the step is based on assumed figures: pipeline bubble (%.0f %%)", share,
              100 * m.stage[0].seconds[EK_STEP_BUBBLE] / 2);
     assert_string_equal(m.e.warnings.text[0], text);
     assert_true(has_text(&m.e.warnings, "not every figure of A100-80 is certain: made up for a test"));
-    assert_true(has_text(&m.e.warnings, "driver and communication keep a part of it"));
-    assert_true(has_text(&m.e.warnings, "routing is taken as even"));
+    assert_true(has_text(&m.e.warnings, "driver and communication use a part of it"));
+    assert_true(has_text(&m.e.warnings, "balanced routing is assumed"));
     assert_true(has_text(&m.e.warnings, "input_gbs"));
 }
 
@@ -287,7 +287,7 @@ static void memory_that_is_nearly_full_is_doubted(void **state)
         conclude(&m);
         assert_int_equal(m.e.warnings.n, cases[i].n);
         if (cases[i].n > 0)
-            assert_true(has_text(&m.e.warnings, "95 % of the memory's limit are reserved"));
+            assert_true(has_text(&m.e.warnings, "95 % of the memory limit are reserved"));
     }
 }
 
@@ -438,7 +438,7 @@ static void a_log_gives_the_median_behind_its_warm_up(void **state)
         step[i].seconds /= 4;
     a = against_log(&m, &log);
     assert_string_equal(a.texts.text[0],
-                        "measured and predicted step differ by a factor of 5.0: is the run of this job?");
+                        "measured and predicted step differ by a factor of 5.0: check that the run is of this job");
     ek_error err = {0};
     for (int i = 0; i < 6; i++)
         step[i].overflow = true;

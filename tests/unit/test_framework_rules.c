@@ -554,7 +554,7 @@ static void a_shard_size_shares_among_so_many(void **state)
 static void sharing_among_all_is_a_measure(void **state)
 {
     (void)state;
-    static const char name[] = "share among all ranks of the group";
+    static const char name[] = "shard over all ranks of the group";
     char parts[1024], whole[1024];
     const struct {
         const char *parts, *whole, *setting;

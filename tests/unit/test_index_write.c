@@ -742,7 +742,7 @@ static void cut_files_give_what_is_before_the_cut(void **state)
         size_t cut = t.behind[i] + 4 + i % 9, whole = t.behind[i];
         write_bytes("t.json", t.at, cut);
         char *bytes = index_of("t.json", 2, EK__INDEX_BOUND, &v, &out);
-        assert_non_null(strstr(out.problem, "cut inside an event"));
+        assert_non_null(strstr(out.problem, "truncated inside an event"));
         assert_int_equal(out.problem_at, whole);
         assert_int_equal(v.header->problem_at, whole);
         char kept = t.at[whole];
@@ -837,7 +837,7 @@ static void compressed_traces_are_indexed_with_spots(void **state)
     gz = slurp(path_of("t.json.gz"), &size);
     write_bytes("t.json.gz", gz, size * 2 / 3);
     bytes = index_of("t.json.gz", 2, EK__INDEX_BOUND, &packed, &out);
-    assert_non_null(strstr(out.problem, "damaged or cut"));
+    assert_non_null(strstr(out.problem, "damaged or truncated"));
     assert_true(packed.header->events.n > v.header->events.n / 3 && packed.header->events.n < v.header->events.n);
     free(gz);
     free(bytes);

@@ -503,7 +503,7 @@ static const struct {
     const char *text, *said;
 } damaged[] = {
     {"%1(a)) = A(%0)\n", "1:5: warning: parentheses in the node's name do not match; the node is kept without it\n"},
-    {"%1 A(%0)\n", "1:4: warning: '=' is missing behind the node's number; the node is kept without operator\n"},
+    {"%1 A(%0)\n", "1:4: warning: '=' is missing after the node's number; the node is kept without operator\n"},
     {"%99999999999(a) = A()\n", "1:1: warning: a node's number is below 4294967295; the node is kept without it\n"},
     {"%1(a) = A\n", "1:9: warning: no operands '(...)' on this line; the node is kept without them\n"},
     {"%1(a) = A(%2, [3)\n",
@@ -515,7 +515,7 @@ static const struct {
     {"%1(a) = A() {instance name: m) cnode_attrs: {micro: I64(1)}\n",
      "1:30: warning: ')' does not close the '{' before it; this group is left out\n"},
     {"%1(a) = A() cnode_attrs: (micro: I64(1)}\n",
-     "1:26: warning: '{' is missing behind 'cnode_attrs:'; this group is left out\n"},
+     "1:26: warning: '{' is missing after 'cnode_attrs:'; this group is left out\n"},
     {"%1(a) = A() cnode_attrs: {micro: 1x}\n", "1:34: warning: '1x' of 'micro' is not a number; it is left out\n"},
     {"%1(a) = A() cnode_attrs: {micro: 164(0)}\n",
      "1:34: warning: '164(0)' of 'micro' is not a literal such as I64(0); it is left out\n"},
@@ -529,12 +529,12 @@ static const struct {
      "1:75: warning: brackets are more than 64 deep here; operands from here on are left out\n"},
     {"%1(a) = A()\n : (<Tensor[Int8], ())\n", "2:22: warning: '<' is not closed before ')'; read as if it were\n"},
     {"%1(a) = A()\n : (<Int8>) -> \n",
-     "2:15: warning: the types behind '->' are missing; the output's type is left out\n"},
-    {"%1(a) = A()\n # Scope: (Default/a b/c)\n", "2:21: warning: a blank within the scope; it is kept as it is\n"},
+     "2:15: warning: the types after '->' are missing; the output's type is left out\n"},
+    {"%1(a) = A()\n # Scope: (Default/a b/c)\n", "2:21: warning: a blank within the scope; it is kept unchanged\n"},
     {"%1(a) = A()\n # Scope: (Default\n",
-     "2:11: warning: the scope that opens here is not closed; it is kept as it is\n"},
+     "2:11: warning: the scope that opens here is not closed; it is kept unchanged\n"},
     {"funcgraph \n",
-     "1:10: warning: '(' is missing behind the graph's name; it is read as a graph without parameters\n"},
+     "1:10: warning: '(' is missing after the graph's name; it is read as a graph without parameters\n"},
     {"# Total subgraphs: 2\nsubgraph @f() {\nReturn(%0)\n}\n",
      "1:1: warning: the file counts 2 graphs and shows 1; it may be cut short\n"},
     {"Total number of cnodes: 5\nsubgraph @f() {\nReturn(%0)\n}\n",
@@ -587,7 +587,7 @@ static void many_damages_are_told_up_to_a_limit(void **state)
     ek_ir *ir = parse(text, 1500, &s);
     assert_int_equal(ir->n_diagnostics, 150);
     assert_int_equal(s.n_warnings, 101);
-    assert_non_null(strstr(s.text, "0:0: warning: 50 more damaged places are not told\n"));
+    assert_non_null(strstr(s.text, "0:0: warning: 50 more damaged places are not reported\n"));
     ek_ir_free(ir);
 }
 
@@ -836,7 +836,7 @@ static void the_damaged_sample_is_told_in_detail(void **state)
     static const char *const told[] = {
         "1:60: warning: ')' does not close the '{'", "'in strategy' is no known key",
         "5:165: warning: 'hcel_world_group'",        "5:192: warning: '164(0)' of 'fusion'",
-        "5:271: warning: '164(0)' of 'index'",       "'{' is missing behind 'cnode_attrs:'"};
+        "5:271: warning: '164(0)' of 'index'",       "'{' is missing after 'cnode_attrs:'"};
     said s = {0};
     ek_ir *ir = read_file(need_sample("perf_guide_2_4__llama_wo_allreduce.ir"), &s);
     for (size_t i = 0; i < sizeof told / sizeof *told; i++)

@@ -1352,7 +1352,7 @@ static const struct {
     {LLAMA "\"attn_type_list\": [1, 0, 1, 1]", "attn_type_list has layers with linear attention"},
     {LLAMA "\"intermediate_size_mlp\": 16384", "3:49: intermediate_size_mlp gives some layers a different width"},
     {"\"model_type\": \"unheard_of\", \"moe_num_experts\": 64",
-     "3:48: moe_num_experts is of a mixture of experts, but no key that is read here says how many"},
+     "3:48: moe_num_experts is of a mixture of experts, but none of the known keys for their number is there"},
     {"\"model_type\": \"unheard_of\", \"ffn_config\": {\"moe_num_experts\": 16}",
      "ffn_config.moe_num_experts is of a mixture of experts"},
     {"\"model_type\": \"qwen3_moe\", \"num_experts\": 8, \"mlp_only_layers\": [2]",

@@ -638,7 +638,7 @@ static void measures_are_said_with_keys_that_give_the_job(void **state)
         int run;
         const char *name, *setting; /* NULL: not possible */
     } cases[] = {
-        {0, "recompute every layer whole", "activation_checkpoint.mode = \"full\""},
+        {0, "recompute every layer completely", "activation_checkpoint.mode = \"full\""},
         {0, "recompute the activation functions in every layer", NULL},
         {0, "twice the tensor parallelism, half the data parallelism",
          "parallelism.tensor_parallel_degree = 8, parallelism.data_parallel_shard_degree = 16"},

@@ -156,7 +156,7 @@ static const struct {
      "--max_seq_len is given as $LENGTH, with a value known only at run time", false},
     {SCRIPT "--deepspeed --max_seq_len 512\n", "--deepspeed names no file, and the stage of ZeRO is missing", false},
     {SCRIPT "--deepspeed --zero_stage 2 --max_seq_len 512 --lora_dim 128\n",
-     "--lora_dim is given: training of a few weights beside the model", false},
+     "--lora_dim is given: parameter-efficient fine-tuning", false},
     {SCRIPT "--deepspeed --zero_stage 2 --max_seq_len 512 --lora_dim 0\n",
      "--zero_stage stands for a configuration of DeepSpeed that the program makes", true},
     {SCRIPT "--deepspeed --zero_stage 5 --max_seq_len 512\n",

@@ -292,12 +292,12 @@ static void says_what_is_missing(void **state)
 
     assert_string_equal(found(below("nowhere")), "error 2: cannot be opened: No such file or directory");
     assert_non_null(strstr(found(below("empty.json")), "error 1: is empty"));
-    assert_non_null(strstr(found(below("text.md")), "error 1: is nothing known"));
-    assert_non_null(strstr(found(below("logs_only")), "error 1: holds nothing a profiler writes; looked for"));
+    assert_non_null(strstr(found(below("text.md")), "error 1: has an unknown format"));
+    assert_non_null(strstr(found(below("logs_only")), "error 1: contains no profiler output; looked for"));
     assert_non_null(strstr(found(below("db")), "its databases (.db, .sqlite) have other tables"));
     assert_non_null(strstr(found(below("db")), "export_type=[ExportType.Text]"));
     const char *alone = found(below("db/ASCEND_PROFILER_OUTPUT/analysis.db"));
-    assert_non_null(strstr(alone, "is no database of SQLite, although its name says so"));
+    assert_non_null(strstr(alone, "is no SQLite database, in spite of its name"));
     assert_non_null(strstr(found("/dev/null"), "no regular file"));
     assert_string_equal(found_in(NULL, 0), "error 1: no file or folder is given");
     /* Beside something good they are warnings. */
@@ -344,7 +344,7 @@ static void does_not_go_deep_for_ever(void **state)
         strcat(name, "d/");
     strcat(name, "trace_view.json");
     put(name, events);
-    assert_non_null(strstr(found(top), "error 1: lies more than 16 folders below"));
+    assert_non_null(strstr(found(top), "error 1: is more than 16 folders below"));
     put("trace_view.json", events);
     assert_string_equal(found(top), "R-1: trace trace_view.json; ");
     assert_non_null(strstr(heard.text, "16 folders"));

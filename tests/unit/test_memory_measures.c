@@ -72,8 +72,8 @@ static const struct {
     const char *name, *setting;
     void (*change)(ek_job *job);
 } by_hand[] = {
-    {"recompute every layer whole", "recompute: True", full},
-    {"share the gradients' buffers too", "gradient_accumulation_shard: True", shard_gradients},
+    {"recompute every layer completely", "recompute: True", full},
+    {"shard the gradient buffers, too", "gradient_accumulation_shard: True", shard_gradients},
     {"map memory in pages", "enable_vmm:True", pages},
     {"half the micro-batch, twice as many", "batch_size: 1, parallel_config.micro_batch_num: 16", half_batch},
     {"twice the tensor parallelism, half the data parallelism",
@@ -177,8 +177,8 @@ static void a_tenth_of_what_is_missing_is_enough(void **state)
     assert_int_equal(ek_memory_measures_to_fit(&job, NULL, taken, &n, NULL), EK_OK);
     assert_true(n > 2);
     double missing = largest_mb(&job) - taken[0].saved_mb - job.limit_mb;
-    assert_string_equal(taken[0].name, "recompute every layer whole");
-    assert_string_equal(taken[1].name, "share the gradients' buffers too");
+    assert_string_equal(taken[0].name, "recompute every layer completely");
+    assert_string_equal(taken[1].name, "shard the gradient buffers, too");
     assert_true(taken[1].saved_mb > 0.1 * missing && taken[1].saved_mb < 0.2 * missing);
     ek_job_clear(&job);
 }
@@ -242,8 +242,8 @@ static void steps_are_compared_where_a_device_is_given(void **state)
     ek_job job;
     read_model(&job);
     list l = measures_of(&job, ek_device_find("910B"));
-    assert_true(named(&l, "recompute every layer whole")->step_change > 0.05);
-    assert_true(named(&l, "share the gradients' buffers too")->step_change > 0); /* reduced after each micro-batch */
+    assert_true(named(&l, "recompute every layer completely")->step_change > 0.05);
+    assert_true(named(&l, "shard the gradient buffers, too")->step_change > 0); /* reduced after each micro-batch */
     assert_true(fabs(named(&l, "map memory in pages")->step_change) < 1e-12);
     for (int i = 0; i < l.n; i++)
         assert_true(!l.measure[i].possible || isfinite(l.measure[i].step_change));
@@ -351,7 +351,7 @@ static void less_recomputation_is_a_measure(void **state)
     (void)state;
     ek_job job;
     read_model(&job);
-    static const char name[] = "recompute no more than memory needs";
+    static const char name[] = "recompute no more than the memory limit requires";
     full(&job);
     job.limit_mb = 2 * largest_mb(&job);
     list l = measures_of(&job, ek_device_find("910B"));

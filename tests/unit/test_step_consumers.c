@@ -86,7 +86,7 @@ static void check_measures(const ek_job *job, const ek_device *device, double se
     for (int i = 0; i < n; i++) {
         if (list[i].possible && strcmp(list[i].name, "map memory in pages") == 0)
             assert_true(list[i].step_change == 0);
-        if (!list[i].possible || strcmp(list[i].name, "recompute every layer whole") != 0 || job->n_patterns > 0)
+        if (!list[i].possible || strcmp(list[i].name, "recompute every layer completely") != 0 || job->n_patterns > 0)
             continue;
         n_full++;
         if (fabs(list[i].step_change - (recomputed / seconds - 1)) > 1e-12)
@@ -344,7 +344,7 @@ static void large_parts_of_the_step_are_named(void **state)
     static const struct {
         ek_step_part part;
         const char *id, *title;
-    } cases[] = {{EK_STEP_DATA, "exposed-communication", "Reducing gradients"},
+    } cases[] = {{EK_STEP_DATA, "exposed-communication", "Gradient reduction"},
                  {EK_STEP_HOST, "host", "launches"},
                  {EK_STEP_OPTIMIZER, "optimizer", "update"}};
     const ek_device slow = slow_device();

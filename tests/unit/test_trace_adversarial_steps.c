@@ -328,7 +328,7 @@ static bool diagnosis_has(const char *id)
         if (strcmp(diagnosis.bottleneck[i].id, id) == 0) {
             const char *caution = diagnosis.bottleneck[i].caution;
             found = true;
-            says_shapes_are_unknown = caution && strstr(caution, "shapes are not recorded");
+            says_shapes_are_unknown = caution && strstr(caution, "does not contain the shapes");
         }
     ek_diagnosis_clear(&diagnosis);
     return found;

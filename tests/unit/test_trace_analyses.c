@@ -385,7 +385,7 @@ static void repeated_operators_are_steps(void **state)
         assert_int_equal(r->step[s].own.n_events, 13);
     }
     assert_int_equal(r->n_outside_steps, 1);
-    assert_true(has_note(r, "found by the 13 operators"));
+    assert_true(has_note(r, "found by 13 repeated operators"));
 
     m = make(EK_PRODUCER_MSPROF);
     for (int i = 0; i < 200; i++)
@@ -410,8 +410,8 @@ static void warm_up_is_found_told_and_left_out(void **state)
         {4, 0, {60, 40, 20, 20}, 2, 20, "the first 2 of 4"},
         {4, 0, {30, 20, 40, 20}, 0, 27, NULL}, /* a later one is longer: no warm-up */
         {3, -1, {30, 20, 20}, 0, 23, NULL},
-        {3, 2, {20, 20, 23}, 2, 23, "as asked"},
-        {3, 9, {20, 20, 20}, 3, EK_TRACE_UNKNOWN, "as asked"},
+        {3, 2, {20, 20, 23}, 2, 23, "as requested"},
+        {3, 9, {20, 20, 20}, 3, EK_TRACE_UNKNOWN, "as requested"},
     };
     for (size_t c = 0; c < sizeof cases / sizeof *cases; c++) {
         static const char *const names[] = {"0", "1", "2", "3", "4"};

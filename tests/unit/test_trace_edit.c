@@ -349,7 +349,7 @@ static void what_is_not_there_is_named(void **state)
     random_events(event);
     write_events(open_rank(&run, "rank_0", 0), event, "");
     assert_int_equal(write_and_read(&run, &no_rank, NULL, NULL, &trace, NULL, &err), EK_ERR_INPUT);
-    assert_non_null(strstr(err.message, "no trace of a rank that was asked for"));
+    assert_non_null(strstr(err.message, "contain no trace of a requested rank"));
     assert_int_equal(write_and_read(&run, &no_layer, NULL, NULL, &trace, NULL, &err), EK_ERR_INPUT);
     assert_non_null(strstr(err.message, "no event belongs to the layer 'Nothing'"));
     assert_int_equal(write_and_read(&run, &no_step, NULL, NULL, &trace, NULL, &err), EK_ERR_INPUT);

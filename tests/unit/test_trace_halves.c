@@ -98,7 +98,7 @@ static void halves_without_the_other_are_counted_and_left_out(void **state)
     assert_int_equal(rank->operators.n, 1);
     assert_string_equal(rank->operators.op[0].name, "k");
     assert_int_equal(rank->device.computing, 20000);
-    assert_true(has_note(rank, "4 begins or ends of events (\"ph\" B, E) without their other half are left out"));
+    assert_true(has_note(rank, "4 begin or end events (\"ph\" B, E) without a counterpart are left out"));
     assert_false(has_note(rank, "without a usable name"));
     ek_trace_run_clear(&run);
     /* Async events, b, n and e, are another kind: they are not treated as halves. */

@@ -1097,10 +1097,10 @@ static void a_missing_name_is_answered_with_the_nearest(void **state)
     ek_error err = {0};
     assert_int_equal(ek_trace_check_names(&run, &at, 1, &options, &role, &index, &err), EK_ERR_INPUT);
     assert_true(role == EK_TRACE_TAIL && index == 0);
-    assert_string_equal(err.message,
-                        "no tail layer of the traces is called 'Haed'; the nearest are 'lm_head-Head', "
-                        "'tok_embeddings-Embedding' and 'DenseLayer'; correct the name, leave it out to have "
-                        "the layers found, or add the trace of its stage");
+    assert_string_equal(
+        err.message,
+        "no tail layer of the traces is called 'Haed'; the nearest are 'lm_head-Head', 'tok_embeddings-Embedding' and "
+        "'DenseLayer'; correct the name, leave it out to find the layers automatically, or add the trace of its stage");
     options.n_body = 2;
     assert_int_equal(ek_trace_check_names(&run, &at, 1, &options, &role, &index, &err), EK_ERR_INPUT);
     assert_true(role == EK_TRACE_BODY && index == 1);

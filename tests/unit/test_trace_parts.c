@@ -544,7 +544,7 @@ static void wrong_parts_are_told_of(void **state)
     assert_non_null(strstr(err.message, "was read from this file twice"));
     other.drop_first_steps = 1;
     assert_null(json_of(path, 1, &other, &err));
-    assert_non_null(strstr(err.message, "was written with no options, and now there are --drop-first 1"));
+    assert_non_null(strstr(err.message, "was written with no options, but the current options are --drop-first 1"));
     only.parts_only = true;
     assert_null(json_of(rank, 1, &only, &err));
     assert_non_null(strstr(err.message, "is no partial result"));

@@ -216,7 +216,7 @@ static void a_missing_a_zero_and_a_negative_duration_add_nothing(void **state)
     assert_int_equal(rank->counts.n_odd, 0);
     assert_int_equal(rank->device.total, 29000);
     assert_int_equal(rank->counts.n_negative, 1);
-    assert_true(is_noted(rank, "1 events have a negative duration, which is taken as 0"));
+    assert_true(is_noted(rank, "1 events have a negative duration, which is read as 0"));
 }
 
 static void what_is_no_number_is_left_out_and_told(void **state)
@@ -286,7 +286,7 @@ static void events_that_are_there_twice_count_once(void **state)
         assert_int_equal(rank->operators.n_executions, 1);
         assert_int_equal(rank->communication.n_collectives, 1);
         assert_int_equal(rank->counts.n_doubled, 6 * (times - 1));
-        assert_true(is_noted(rank, "events of the device are in the files twice and count once"));
+        assert_true(is_noted(rank, "device events are in the files twice and count once"));
     }
 }
 

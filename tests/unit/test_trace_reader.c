@@ -393,9 +393,8 @@ static void odd_files_are_told_apart(void **state)
         {"[" KERNEL ",{}]", EK_OK, 2, 1, 1, NULL},
         {"[" KERNEL "," NEXT "]", EK_OK, 2, 0, 2, NULL},
         {"[" KERNEL "," KERNEL "]", EK_OK, 2, 0, 1, NULL}, /* a copy */
-        {"[" KERNEL "]," KERNEL "]", EK_OK, 1, 0, 1,
-         "something follows the end of the JSON text and is not read, at byte 69"},
-        {"{\"traceEvents\":[" KERNEL "],\"a\":[1]} {}", EK_OK, 1, 0, 1, "something follows"},
+        {"[" KERNEL "]," KERNEL "]", EK_OK, 1, 0, 1, "data after the end of the JSON text is not read, at byte 69"},
+        {"{\"traceEvents\":[" KERNEL "],\"a\":[1]} {}", EK_OK, 1, 0, 1, "data after the end"},
         {"[" KERNEL " 7]", EK_OK, 1, 0, 1, "no valid JSON at byte"},
         {"[null,\"x\",[{\"ph\":\"X\"},2]," KERNEL ",-1.5e3 , " NEXT ",true]", EK_OK, 7, 5, 2, NULL},
         {"[" KERNEL ",nul," KERNEL "]", EK_OK, 1, 0, 1, "no valid JSON at byte 69"},
@@ -404,7 +403,7 @@ static void odd_files_are_told_apart(void **state)
          ",{\"ph\":\"X\",\"name\":\"x\",\"pid\":\"Spans\",\"ts\":1,\"dur\":1}]}",
          EK_OK, 2, 0, 1, NULL},
         {"[" KERNEL ",{\"ph\" \"X\"}," KERNEL "]", EK_OK, 1, 0, 1, "no valid JSON at byte 75"},
-        {"[" KERNEL ",{\"ph\":\"X\",\"name\":\"open]", EK_OK, 1, 0, 1, "cut inside an event"},
+        {"[" KERNEL ",{\"ph\":\"X\",\"name\":\"open]", EK_OK, 1, 0, 1, "truncated inside an event"},
         {"[{\"ph\":\"X\",\"cat\":\"kernel\",\"name\":\"k\",\"ts\":NaN,\"dur\":1}," KERNEL "]", EK_OK, 2, 1, 1, NULL},
         {"[{\"ph\":\"X\",\"cat\":\"kernel\",\"name\":\"k\",\"ts\":1,\"dur\":Infinity}," KERNEL "]", EK_OK, 2, 1, 1,
          NULL},
@@ -453,7 +452,7 @@ static void deep_nesting_is_no_recursion(void **state)
     release(&r);
     read_text(t.at, 1000, 1, false, &r);
     assert_int_equal(r.status, EK_OK);
-    assert_non_null(strstr(r.source.problem, "cut inside an event"));
+    assert_non_null(strstr(r.source.problem, "truncated inside an event"));
     release(&r);
     free(t.at);
 }
@@ -556,7 +555,7 @@ static size_t kernels_of_damaged(const text *t, double keep, int wrong_from_end)
     assert_int_equal(r.status, EK_OK);
     const char *problem = r.source.problem ? r.source.problem : "";
     assert_int_equal(*problem != '\0', damaged);
-    assert_int_equal(strstr(problem, "compressed file is damaged or cut") != NULL, damaged);
+    assert_int_equal(strstr(problem, "compressed file is damaged or truncated") != NULL, damaged);
     assert_null(strstr(problem, "<fd"));
     size_t n = r.trace.of[EK__EVENT_KERNEL].n;
     release(&r);

@@ -416,7 +416,7 @@ static void memory_peaks_are_kept_per_component_and_column(void **state)
     const ek_trace_memory *m = &r.rank.memory;
     assert_int_equal(m->n_rows, 4);
     assert_string_equal(r.source.problem,
-                        "2 rows left out; the first: line 5: Timestamp(us) 'oops' is no number that can be used");
+                        "2 rows left out; the first: line 5: Timestamp(us) 'oops' is no valid number");
     assert_int_equal(m->n_peaks, 3);
     assert_string_equal(m->peak[0].component, "APP");
     assert_true(isnan(m->peak[0].allocated_mb) && isnan(m->peak[0].active_mb));
@@ -516,7 +516,7 @@ static void snapshots_are_the_same_pickled_and_as_json(void **state)
         static const ek_block_role roles[] = {EK_BLOCK_FORWARD, EK_BLOCK_RECOMPUTE, EK_BLOCK_PARAMETERS,
                                               EK_BLOCK_OPTIMIZER, EK_BLOCK_OTHER};
         static const char *const names[] = {"model/attention.py:88 forward", "model/attention.py:88 forward",
-                                            "model/block.py:12 __init__", "proj/train.py:32 main", "(not told)"};
+                                            "model/block.py:12 __init__", "proj/train.py:32 main", "(unknown)"};
         assert_int_equal(m->n_sites, 5);
         for (int i = 0; i < 5; i++) {
             assert_int_equal(m->site[i].role, roles[i]);
@@ -544,13 +544,13 @@ static void what_is_no_snapshot_is_told(void **state)
         size_t n;
         const char *message;
     } cases[] = {
-        {"\x80\x02K\x01.", 5, "is no memory snapshot of PyTorch: it holds no dictionary"},
+        {"\x80\x02K\x01.", 5, "is no memory snapshot of PyTorch: it contains no dictionary"},
         {"\x80\x02}.", 4, "is no memory snapshot of PyTorch: its dictionary has neither segments nor device_traces"},
         {"{\"a\": 1}", 8, "is no memory snapshot of PyTorch: its dictionary has neither"},
         {"{\"segments\": [", 14, "is no JSON"},
         {"\x80\x02"
          "cos\nsystem\n.",
-         15, "byte 2: this is no memory snapshot, which holds plain data only"},
+         15, "byte 2: this is no memory snapshot, which contains only plain data"},
     };
     for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
         reading r;

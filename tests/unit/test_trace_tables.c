@@ -481,7 +481,7 @@ static void reads_both_generations_of_step_trace_time(void **state)
     assert_int_equal(step->bubble, 500);
     assert_int_equal(step->exclude_receive, 3500);
     assert_true(step->table_preparing == EK_TRACE_UNKNOWN && step->host_step == EK_TRACE_UNKNOWN);
-    assert_non_null(strstr(source.problem, "2 rows left out; the first: line 4: step \"8\" is there a second"));
+    assert_non_null(strstr(source.problem, "2 rows left out; the first: line 4: step \"8\" is repeated"));
     assert_int_equal(rank->device_id, -1);
 
     end_ranks();

@@ -897,7 +897,7 @@ static void a_sweep_has_its_rows(void **state)
     json_t *root = parsed(text);
     const json_t *section = section_of(first_run(root), "sweep");
     const json_t *table = member(piece_of(section, "tables", "sweep"), "rows");
-    static const char *const status[] = {"nothing fits; 4101 MB would", "feasible", "not possible: too much"};
+    static const char *const status[] = {"nothing fits; 4101 MB would be needed", "feasible", "not possible: too much"};
     for (size_t i = 0; i < 3; i++) {
         const json_t *row = json_array_get(table, i);
         assert_true(json_number_value(json_array_get(row, 0)) == rows[i].value);

@@ -104,7 +104,8 @@ static void a_plan_takes_the_model_of_the_other_set(void **state)
     give(&second, plan);
     assert_int_equal(ek_view_files_read(NULL, NULL, &first, &err), EK_OK);
     assert_int_equal(ek_view_files_read(NULL, NULL, &second, &err), EK_ERR_INPUT);
-    assert_non_null(strstr(err.message, "is a plan, which says how a model is split but not what its layers take"));
+    assert_non_null(
+        strstr(err.message, "is a plan, which contains the split of a model but not the costs of its layers"));
     ek_view_files_clear(&second);
     give(&second, plan);
     if (ek_view_files_read(NULL, &first, &second, &err))
@@ -131,11 +132,11 @@ static void what_cannot_be_looked_at_is_refused(void **state)
     ek_error err;
     give(&first, nothing);
     assert_int_equal(ek_view_files_read(NULL, NULL, &first, &err), EK_ERR_INPUT);
-    assert_non_null(strstr(err.message, "nothing to look at was found there"));
+    assert_non_null(strstr(err.message, "nothing to show was found"));
     ek_view_files_clear(&first);
     give(&first, model);
     assert_int_equal(ek_view_files_read(NULL, NULL, &first, &err), EK_ERR_INPUT);
-    assert_non_null(strstr(err.message, "says what a model takes, but not how it is split"));
+    assert_non_null(strstr(err.message, "contains the costs of a model, but not its split"));
     ek_view_files_clear(&first);
     give(&first, plan_and_model);
     const ek_view_reading how = {.times = "nonsense", .plans = {.less_memory = -1}};

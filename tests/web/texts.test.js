@@ -174,8 +174,8 @@ const told_folders = ["src/view", "src/diagnose", "src/trace/compare", "src/trac
  *  sentences that are among the composed keys as a whole; text only for a terminal. */
 const not_told = [
     /^(?:--|,?\{?"|\[|gc\.|unset |torch|shard\(|callbacks:|nvidia|pin_memory=|evenkeel (?:diagnose|trace|view)\b|model\.|parallel|recompute_config|mindspore\.|leave out --|profiler level 1 with)/,
-    /^(?:long int|(?:un)?signed char|trying measures|flash attention|To have files that are read, )$/,
-    /^(?:Rest(?:s) on: | of group |at (?:least|most) |, an all-to-all| and other kernels|(?:is|are) markedly|, none whole)/,
+    /^(?:long int|(?:un)?signed char|trying measures|flash attention|To get readable files, )$/,
+    /^(?:Based on: | of group |at (?:least|most) |, (?:of )?an all-to-all| and other kernels|(?:is|are) markedly|, none whole)/,
     /^(?:; (?:begin to begin|its largest block|\{0\} own length)| of (?:rank|trace) \{0\})/,
 ];
 test("what C writes into documents is in every language, with the same values", () => {
@@ -216,7 +216,7 @@ test("every key of what documents say is written by C; others are composed of it
 test("English is said as it stands, another language with the same values, an unknown one is English", () => {
     setLanguage("en");
     assert.equal(say("{0} of {1} rows", 3, 7), "3 of 7 rows");
-    assert.equal(told("The search ended before it was done."), "The search ended before it was done.");
+    assert.equal(told("The search was stopped before its end."), "The search was stopped before its end.");
     setLanguage("zh");
     assert.equal(language(), "zh");
     assert.equal(say("{0} of {1} rows", 3, 7), "7 行中的 3 行");
@@ -232,20 +232,20 @@ test("sentences of documents are told with their values, and sentences within th
     setLanguage("zh");
     assert.equal(told("Rank 3 (stage 1): the device is idle for 0.60 ms of a step while the host waits for data; 1 other rank likewise."),
         "Rank 3（阶段 1）：主机等待数据时，设备每步空闲 0.60 ms；另有 1 张卡相同。");
-    assert.equal(told("Shares are of the diagnosed step: mean of 2 steps of rank 0, the longest of 2 ranks; begin to begin, 1 without a follower at least as long."),
+    assert.equal(told("Shares refer to the diagnosed step: mean of 2 steps of rank 0, the longest of 2 ranks; begin to begin, 1 without a follower at least as long."),
         "占比以诊断的单步耗时为准：rank 0 的 2 步平均，为 2 张卡中最长；按步起点之间计，1 步之后没有同样长的步。");
     assert.equal(told("stage 12"), "阶段 12");
-    assert.equal(told("36 % of the step rests on assumed figures: attention (8 %), memory-bound operators (18 %)"),
+    assert.equal(told("36 % of the step is based on assumed figures: attention (8 %), memory-bound operators (18 %)"),
         "单步的 36 % 依据假设值：注意力（8 %），访存类算子（18 %）");
 });
 
 test("the points of numbers and names end no sentence", () => {
     setLanguage("zh");
-    const ends = (split, place) => `Rank 0: 101.96 ms of a step, 65.4 %, go by in hcom_allReduce with nothing computed beside it (4 calls a step, ` +
-        `105.99 ms in all): ${split}.${place}`;
-    for (const split of ["waits for other ranks 98.28 ms, transfer 3.68 ms", "waits for other ranks at least 13.42 ms, transfer at most 68.10 ms; more of it may wait for ranks that are not here",
-        "how much of it waits for other ranks is unknown; the traces of all ranks of the group tell",
-        "how much of it waits for other ranks is unknown; communication.json (profiler level 1 or above) or the traces of all ranks of the group tell"])
+    const ends = (split, place) => `Rank 0: 101.96 ms of a step, 65.4 %, are spent in hcom_allReduce not overlapped with computing (4 calls a step, ` +
+        `105.99 ms in total): ${split}.${place}`;
+    for (const split of ["waits for other ranks 98.28 ms, transfer 3.68 ms", "waits for other ranks at least 13.42 ms, transfer at most 68.10 ms; more of it may wait for ranks without a trace",
+        "the part that waits for other ranks is unknown; determined by the traces of all ranks of the group",
+        "the part that waits for other ranks is unknown; determined by communication.json (profiler level 1 or above) or the traces of all ranks of the group"])
         for (const place of ["", " Its longest waits are for the rank in place 5 of the group: add the trace of that rank."]) {
             const text = told(ends(split, place));
             assert.doesNotMatch(text, /[a-z]{2,} [a-z]{2,} [a-z]{2,}/, text);
@@ -272,7 +272,7 @@ test("a setting is never touched, a sentence in its place is told", () => {
 test("a document's sentences change where they stand, and come back", () => {
     const finding = { id: "x", title: "The device is idle", basis: "measured", topic: null, change: "Move layers between the stages.", rests_on: null, caution: null,
         setting: "measured", evidence: [{ text: "stage 0" }] };
-    const doc = /** @type {any} */ ({ runs: [{ name: "measured", facts: [{ label: "step time", text: "measured", basis: null }], notes: ["The search ended before it was done."],
+    const doc = /** @type {any} */ ({ runs: [{ name: "measured", facts: [{ label: "step time", text: "measured", basis: null }], notes: ["The search was stopped before its end."],
         sections: [{ name: "findings", findings: [finding], tables: [{ id: "t", title: "Steps", columns: [{ name: "step", title: "Step" }], rows: [["measured"]] }] }] }] });
     const before = structuredClone(doc);
     setLanguage("zh");
@@ -280,9 +280,9 @@ test("a document's sentences change where they stand, and come back", () => {
     assert.equal(finding.title, "设备空闲");
     assert.deepEqual([finding.setting, doc.runs[0].name, doc.runs[0].sections[0].tables[0].rows[0][0]], ["measured", "measured", "measured"]);
     assert.equal(doc.runs[0].sections[0].tables[0].columns[0].title, "步");
-    doc.runs[0].sections.push({ name: "more", notes: ["The search ended before it was done."] });
+    doc.runs[0].sections.push({ name: "more", notes: ["The search was stopped before its end."] });
     tellDocument(doc, true);
-    assert.notEqual(doc.runs[0].sections[1].notes[0], "The search ended before it was done.");
+    assert.notEqual(doc.runs[0].sections[1].notes[0], "The search was stopped before its end.");
     setLanguage("en");
     tellDocument(doc);
     doc.runs[0].sections.pop();

@@ -499,7 +499,7 @@ static void forget_device(ek_trace_rank *rank)
 static ek_status note_no_device_events(const ek__trace *trace, ek_trace_rank *rank, ek_error *err)
 {
     forget_device(rank);
-    ek_status status = ek__rank_note(rank, err, "no device events: what the device did cannot be said");
+    ek_status status = ek__rank_note(rank, err, "no device events: the time of the device is not known");
     for (int i = 0; status == EK_OK && i < trace->counts.n_categories; i++) {
         const ek_trace_category *category = &trace->counts.category[i];
         if (category->n_complete > 0 && !is_known_category(category->name))
@@ -538,10 +538,9 @@ static ek_status note_odd_events(const ek_trace_counts *counts, ek_trace_rank *r
     } note[] = {
         {counts->n_odd - counts->n_unmatched, "events without a usable name, time or duration are left out"},
         {counts->n_negative,
-         "events have a negative duration, which is taken as 0: times that they are part of are too "
-         "short; profile again"},
-        {counts->n_doubled, "events of the device are in the files twice and count once"},
-        {counts->n_unmatched, "begins or ends of events (\"ph\" B, E) without their other half are left out"},
+         "events have a negative duration, which is read as 0: times that include them are too short; profile again"},
+        {counts->n_doubled, "device events are in the files twice and count once"},
+        {counts->n_unmatched, "begin or end events (\"ph\" B, E) without a counterpart are left out"},
     };
     ek_status status = EK_OK;
     for (size_t i = 0; i < sizeof note / sizeof *note && status == EK_OK; i++)

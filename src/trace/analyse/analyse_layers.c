@@ -296,12 +296,11 @@ ek_status ek__analyse_layers(const ek__trace *trace, const ek_trace_options *opt
     }
     if (status == EK_OK && search.n_passes == 0 && trace->of[EK__EVENT_KERNEL].n > 0)
         status = ek__rank_note(rank, err, "%s",
-                               search.named ? "no layers: nothing in the model's names repeats as layers do "
-                                              "(0-Layer, 1-Layer, ...); name them with --body, --head and --tail "
-                                              "of `evenkeel trace`"
-                                            : "no layers: neither the operators nor the host name parts of the model; "
-                                              "profile with with_modules or with_stack (PyTorch), or in graph mode "
-                                              "(MindSpore)");
+                               search.named
+                                   ? "no layers: the names of the model have no repeated layers (0-Layer, 1-Layer, "
+                                     "...); name them with --body, --head and --tail of `evenkeel trace`"
+                                   : "no layers: neither operators nor host events contain names of modules; profile "
+                                     "with with_modules or with_stack (PyTorch), or in graph mode (MindSpore)");
     ek__layer_search_clear(&search);
     return status;
 }

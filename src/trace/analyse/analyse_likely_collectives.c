@@ -46,7 +46,7 @@ ek_status ek__analyse_likely_collectives(const ek__trace *trace, const ek_trace_
     const char *name = largest->name;
     const char *how = trace->producer == EK_PRODUCER_KINETO
                           ? "; if they only communicate, name them with --collective"
-                          : ", though part of it is communication that no figure here shows";
+                          : ", but part of it is communication that no figure here includes";
     return ek__rank_note(rank, err, "%.*s%s counts as computing (%.1f %% of the operators' time)%s", short_length(name),
                          name, n > 1 ? " and other kernels named like collectives" : "", 100 * likely / all, how);
 }

@@ -156,8 +156,8 @@ static ek_status windows_of_torch(const ek__trace *trace, ek_trace_rank *rank, e
     if (status != EK_OK || launches->n > 0)
         return status;
     return ek__rank_note(rank, err,
-                         "no arrow from the host to a device task: the steps' device windows are "
-                         "taken to be those of the host");
+                         "no arrow from the host to a device task: the device windows of the steps are assumed equal "
+                         "to those of the host");
 }
 
 static ek_status set_windows(const ek__trace *trace, ek_trace_rank *rank, ek_error *err)
@@ -206,7 +206,7 @@ static ek_status steps_without_marks(const ek__trace *trace, ek_trace_rank *rank
     status = push_step(rank, &all, err);
     return status != EK_OK
                ? status
-               : ek__rank_note(rank, err, "no step marks and no repetition of operators: all of it is one step");
+               : ek__rank_note(rank, err, "no step marks and no repeated operators: the whole trace is one step");
 }
 
 /* ---- steps of tables ---- */

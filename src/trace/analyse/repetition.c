@@ -120,7 +120,7 @@ static ek_status push_periods(const ek__event *event, const uint32_t *tail, size
         rank->step[rank->n_steps++] = step;
     }
     return ek__rank_note(rank, err,
-                         "no step marks: %d steps were found by the %zu operators that the busiest stream repeats",
+                         "no step marks: %d steps were found by %zu repeated operators of the busiest stream",
                          rank->n_steps, period);
 }
 

@@ -77,9 +77,9 @@ static ek_status find(ek_trace_rank *rank, int64_t *value, ek_error *err)
                              dropped, rank->n_steps, dropped == 1 ? "is markedly" : "are markedly");
     if (first < rank->n_steps && counted_behind(rank, first) == 1 &&
         (stands_out(rank, first, false, value) || stands_out(rank, first, true, value)))
-        return ek__rank_note(rank, err,
-                             "the first of two steps is markedly longer than the second and may be warm-up; "
-                             "both are in the means");
+        return ek__rank_note(
+            rank, err,
+            "the first of two steps is much longer than the second and may be warm-up; the means include both");
     return EK_OK;
 }
 
@@ -91,7 +91,7 @@ ek_status ek__mark_warm_up(const ek_trace_options *options, ek_trace_rank *rank,
         int n = options->drop_first_steps < rank->n_steps ? options->drop_first_steps : rank->n_steps;
         for (int i = 0; i < n; i++)
             rank->step[i].warm_up = true;
-        return ek__rank_note(rank, err, "the first %d of %d steps are left out of means, as asked for", n,
+        return ek__rank_note(rank, err, "the first %d of %d steps are left out of means, as requested", n,
                              rank->n_steps);
     }
     int64_t *value = ek__alloc((size_t)rank->n_steps, sizeof *value);

@@ -25,12 +25,11 @@ ek_status ek__compare_databases(const ek_trace_options *options, ek_trace_run *r
         if (has_figures(&run->rank[i]))
             return EK_OK;
     ek_trace_finding *list = ek__pool_push(run->pool, run->finding, run->n_findings, sizeof *list);
-    const char *text =
-        ek__pool_format(run->pool,
-                        "%d database%s without the tables of an export lie%s there unread (%.300s%s), and nothing "
-                        "else has figures.",
-                        run->n_databases, run->n_databases == 1 ? "" : "s", run->n_databases == 1 ? "s" : "",
-                        run->database, run->n_databases == 1 ? "" : ", ...");
+    const char *text = ek__pool_format(
+        run->pool,
+        "%d database%s without the tables of an export lie%s there unread (%.300s%s), and no other file has figures.",
+        run->n_databases, run->n_databases == 1 ? "" : "s", run->n_databases == 1 ? "s" : "", run->database,
+        run->n_databases == 1 ? "" : ", ...");
     if (!list || !text)
         return ek__no_memory(err);
     run->finding = list;
@@ -38,7 +37,7 @@ ek_status ek__compare_databases(const ek_trace_options *options, ek_trace_run *r
                                                  .rank = EK_TRACE_NO_RANK,
                                                  .stage = -1,
                                                  .text = text,
-                                                 .advice = "To have files that are read, " EK__EXPORT_AS_TEXT ".",
+                                                 .advice = "To get readable files, " EK__EXPORT_AS_TEXT ".",
                                                  .share = (double)NAN,
                                                  .gain_ns = EK_TRACE_UNKNOWN};
     return EK_OK;

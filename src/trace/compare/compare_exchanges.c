@@ -166,10 +166,10 @@ static void settle(ek_trace_rank *rank, ek_trace_exchange verdict)
 static ek_status note_unclear(ek_trace_rank *rank, int64_t n, ek_error *err)
 {
     return ek__rank_note(rank, err,
-                         "%lld SendRecv kernels may be a pipeline's or an all-to-all's: neither their arguments, nor "
-                         "ranges around their launches, nor the other traces tell; they count as exposed "
-                         "communication. --receive ncclDevKernel_SendRecv makes them a pipeline's; traces of three "
-                         "ranks or more of the group mostly tell",
+                         "%lld SendRecv kernels may belong to a pipeline or to an all-to-all: neither their arguments, "
+                         "nor ranges around their launches, nor the other traces decide; they count as exposed "
+                         "communication. --receive ncclDevKernel_SendRecv assigns them to a pipeline; traces of three "
+                         "or more ranks of the group are usually sufficient",
                          (long long)n);
 }
 

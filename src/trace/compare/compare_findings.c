@@ -124,15 +124,14 @@ static ek__who others(int n)
 static const struct {
     const char *cause, *reason, *advice;
 } causes[] = {
-    {"compilation", "operators are compiled while it runs",
-     "Avoid shapes that change from step to step, or switch compilation off: torch.npu.set_compile_mode("
-     "jit_compile=False)."},
-    {"synchronization", "it synchronises with the device after launches",
-     "Unset ASCEND_LAUNCH_BLOCKING and CUDA_LAUNCH_BLOCKING, and take .item(), .cpu() and printing of losses out of "
+    {"compilation", "operators are compiled during the run",
+     "Avoid shapes that change between steps, or disable compilation: torch.npu.set_compile_mode(jit_compile=False)."},
+    {"synchronization", "it synchronizes with the device after launches",
+     "Unset ASCEND_LAUNCH_BLOCKING and CUDA_LAUNCH_BLOCKING, and remove .item(), .cpu() and printing of losses from "
      "the step."},
     {"garbage_collection", "Python collects garbage",
-     "Call gc.freeze() after the first step and gc.disable(), and collect by hand every few hundred steps."},
-    {"dispatch", "launching operators takes it longer than the device needs to run them",
+     "Call gc.freeze() after the first step and gc.disable(), and collect explicitly every few hundred steps."},
+    {"dispatch", "launching operators takes longer than running them on the device",
      "Use fused operators, graph mode or a larger micro-batch; on Ascend TASK_QUEUE_ENABLE=2 and CPU_AFFINITY_CONF=1."},
 };
 
@@ -166,14 +165,15 @@ static ek_status find_data_loading(judge *j, ek_error *err)
         bool single = false;
         for (int i = 0; i < w.rank->data.n_iterators; i++)
             single |= strstr(w.rank->data.iterator[i].name, "_SingleProcess") != NULL;
-        return add(j, "data-loading", w.rank, w.share, whole_ns(w.ns),
-                   ek__pool_format(j->run->pool,
-                                   "%s: the device is idle for %.2f ms of a step while the host waits for data%s%s.",
-                                   ek__who_is(w.rank).text, w.ns / 1e6,
-                                   single ? "; the loader has no worker processes" : "", others(w.n).text),
-                   single ? "Give the data loader workers: num_workers above 0, persistent_workers and pin_memory."
-                          : "Raise num_workers and prefetch_factor, or move work out of the dataset.",
-                   err);
+        return add(
+            j, "data-loading", w.rank, w.share, whole_ns(w.ns),
+            ek__pool_format(j->run->pool,
+                            "%s: the device is idle for %.2f ms of a step while the host waits for data%s%s.",
+                            ek__who_is(w.rank).text, w.ns / 1e6, single ? "; the loader has no worker processes" : "",
+                            others(w.n).text),
+            single ? "Use worker processes in the data loader: num_workers above 0, persistent_workers and pin_memory."
+                   : "Increase num_workers and prefetch_factor, or move work out of the dataset.",
+            err);
     }
     for (int i = 0; i < j->run->n_ranks; i++)
         if (j->run->rank[i].data.near_empty_queue)
@@ -183,7 +183,7 @@ static ek_status find_data_loading(judge *j, ek_error *err)
                                 "%s: the last queue of the data pipeline is under 10 %% full on average: training "
                                 "waits for data.",
                                 ek__who_is(&j->run->rank[i]).text),
-                "Raise num_parallel_workers of the slowest operator of the pipeline, or prefetch_size.", err);
+                "Increase num_parallel_workers of the slowest operator of the pipeline, or prefetch_size.", err);
     return EK_OK;
 }
 
@@ -248,17 +248,17 @@ static const char *late_text(const judge *j, const exposed *x, double *wait)
     if (!(x->of.wait > x->of.transfer) || !(x->of.wait > LEAST_EXPOSED * ek__rank_step_ns(x->rank)))
         return "";
     if (l.rank)
-        return ek__pool_format(pool, " %s comes last: %.2f ms of the waiting are for it.", ek__who_is(l.rank).text,
+        return ek__pool_format(pool, " %s is last: it causes %.2f ms of the waiting.", ek__who_is(l.rank).text,
                                l.ns / 1e6);
     if (l.place >= 0)
         return ek__pool_format(pool, " Its longest waits are for the rank in place %d of the group%s.", l.place,
                                l.n_group > 0 && l.n_here >= l.n_group ? "" : ": add the trace of that rank");
     if (l.n_group > l.n_here)
         return ek__pool_format(pool,
-                               " The rank that comes last is not among the traces, which have %d of the %d ranks of "
-                               "the group: add those of the others.",
+                               " The last rank is not among the traces, which have %d of the %d ranks of the group: "
+                               "add those of the others.",
                                l.n_here, l.n_group);
-    return " The rank that comes last is not among the traces: add those of the other ranks of the group.";
+    return " The last rank is not among the traces: add those of the other ranks of the group.";
 }
 
 /* "waits for other ranks 95.93 ms, transfer 4.04 ms", with the uncertain parts. */
@@ -266,13 +266,13 @@ static const char *split_text(const judge *j, const exposed *x)
 {
     const ek__exposure *e = &x->of;
     bool kineto = x->rank->producer == EK_PRODUCER_KINETO;
-    const char *how = kineto ? "the traces of all ranks of the group tell"
-                             : "communication.json (profiler level 1 or above) or the traces of all ranks of the group "
-                               "tell";
+    const char *how =
+        kineto ? "determined by the traces of all ranks of the group"
+               : "determined by communication.json (profiler level 1 or above) or the traces of all ranks of the group";
     if (!(e->unknown < e->exposed))
-        return ek__pool_format(j->run->pool, "how much of it waits for other ranks is unknown; %s", how);
+        return ek__pool_format(j->run->pool, "the part that waits for other ranks is unknown; %s", how);
     const char *rest = e->unknown > 0 ? ek__pool_format(j->run->pool, ", unknown %.2f ms; %s", e->unknown / 1e6, how)
-                       : e->at_most   ? "; more of it may wait for ranks that are not here"
+                       : e->at_most   ? "; more of it may wait for ranks without a trace"
                                       : "";
     if (!rest)
         return NULL;
@@ -284,13 +284,13 @@ static const char *split_text(const judge *j, const exposed *x)
 static const char *exposed_advice(const ek__exposure *e)
 {
     if (e->wait > e->transfer + e->unknown)
-        return "Overlapping does not shorten waiting. Find out why that rank comes late: more work than the others "
-               "(see stage-imbalance and compute-gap), a slow device, host or data loader.";
+        return "Overlapping does not shorten waiting. Find the reason of the late rank: more work than the others (see "
+               "stage-imbalance and compute-gap), a slow device, host or data loader.";
     if (!(e->unknown < e->exposed))
-        return "Find out first whether it waits. Only the transfer can be overlapped with computing (gradient buckets, "
-               "overlap_grad_reduce, parallel optimizer overlap).";
+        return "First determine whether it waits. Only the transfer can be overlapped with computing (gradient "
+               "buckets, overlap_grad_reduce, parallel optimizer overlap).";
     return "Overlap it with computing (gradient buckets, overlap_grad_reduce, parallel optimizer overlap), send fewer "
-           "and larger messages, or split the model so that this group is within a node.";
+           "and larger messages, or choose a layout with this group within a node.";
 }
 
 /* Of all collectives together. */
@@ -305,7 +305,7 @@ static const char *kinds_text(const judge *j, const ek_trace_communication *c)
 static const char *use_text(const ek_trace_collective_sum *sum)
 {
     return sum->exchange == EK_EXCHANGE_COLLECTIVE ? ", an all-to-all,"
-           : sum->exchange == EK_EXCHANGE_UNCLEAR  ? ", an all-to-all's or a pipeline's,"
+           : sum->exchange == EK_EXCHANGE_UNCLEAR  ? ", of an all-to-all or a pipeline,"
                                                    : "";
 }
 
@@ -325,15 +325,14 @@ static ek_status add_exposed(judge *j, const exposed *x, ek_error *err)
     const char *use = x->sum < 0 ? "" : use_text(&c->sum[x->sum]);
     if (!what)
         return ek__no_memory(err);
-    return add(
-        j, "exposed-communication", x->rank, (known_gain ? e->transfer : e->exposed) / whole,
-        known_gain ? whole_ns(e->transfer) : EK_TRACE_UNKNOWN,
-        ek__pool_format(j->run->pool,
-                        "%s: %.2f ms of a step, %.1f %%, go by in %.160s%s with nothing computed beside it (%.4g "
-                        "calls a step, %.2f ms in all): %s.%s",
-                        ek__who_is(x->rank).text, e->exposed / 1e6, 100 * e->exposed / whole, what, use, e->count,
-                        e->total / 1e6, split, who),
-        exposed_advice(e), err);
+    return add(j, "exposed-communication", x->rank, (known_gain ? e->transfer : e->exposed) / whole,
+               known_gain ? whole_ns(e->transfer) : EK_TRACE_UNKNOWN,
+               ek__pool_format(j->run->pool,
+                               "%s: %.2f ms of a step, %.1f %%, are spent in %.160s%s not overlapped with computing "
+                               "(%.4g calls a step, %.2f ms in total): %s.%s",
+                               ek__who_is(x->rank).text, e->exposed / 1e6, 100 * e->exposed / whole, what, use,
+                               e->count, e->total / 1e6, split, who),
+               exposed_advice(e), err);
 }
 
 /* The kind, and all kinds together, with the largest share of a step on one rank; then the kind with the largest
@@ -419,11 +418,12 @@ static ek_status find_copies(judge *j, ek_error *err)
         consider(&w, &j->run->rank[i], known(copies(&j->run->rank[i])), LEAST_COPY);
     if (!w.rank)
         return EK_OK;
-    return add(j, "exposed-copies", w.rank, w.share, whole_ns(w.ns),
-               ek__pool_format(j->run->pool, "%s: memory copies take %.2f ms of a step with nothing beside them%s.",
-                               ek__who_is(w.rank).text, w.ns / 1e6, others(w.n).text),
-               "Pin the host memory and copy with non_blocking=True; keep on the device what goes back and forth.",
-               err);
+    return add(
+        j, "exposed-copies", w.rank, w.share, whole_ns(w.ns),
+        ek__pool_format(j->run->pool, "%s: memory copies that are not overlapped take %.2f ms of a step%s.",
+                        ek__who_is(w.rank).text, w.ns / 1e6, others(w.n).text),
+        "Pin the host memory and copy with non_blocking=True; keep data that is copied back and forth on the device.",
+        err);
 }
 
 static ek_status find_slow_link(judge *j, ek_error *err)
@@ -456,7 +456,7 @@ static ek_status find_slow_link(judge *j, ek_error *err)
                ek__pool_format(j->run->pool, "Link %.100s (%s) moves %.2f GB/s, %.0f %% below the mean of %.2f%s.",
                                slowest->link, slowest->transport, slowest->bandwidth_gbps, 100 * (1 - least), mean,
                                n > 1 ? "; others are slow, too" : ""),
-               "Look at the cable, port and switch of that pair, and whether other jobs share it.", err);
+               "Check the cable, port and switch of that pair, and whether other jobs share it.", err);
 }
 
 /* ---- ranks and stages ---- */
@@ -516,15 +516,14 @@ static ek_status find_slow_rank(judge *j, ek_error *err)
         return EK_OK;
     double gain = waited_for(run, rank), whole = ek__rank_step_ns(rank);
     bool sure = gain > 0 && whole > 0;
-    return add(
-        j, "slow-rank", rank, sure ? gain / whole : NAN, sure ? whole_ns(gain) : EK_TRACE_UNKNOWN,
-        ek__pool_format(run->pool,
-                        "%s came last to %lld of %lld collectives, by a clear margin; it was last %lld times.",
-                        ek__who_is(rank).text, (long long)run->vote[0].n_votes, (long long)run->n_voted_operators,
-                        (long long)run->vote[0].n_shortest),
-        "Look at its device (clock, temperature, errors), its host (other processes, cores it may use) and what only "
-        "it does: logging, saving, longer sequences.",
-        err);
+    return add(j, "slow-rank", rank, sure ? gain / whole : NAN, sure ? whole_ns(gain) : EK_TRACE_UNKNOWN,
+               ek__pool_format(run->pool,
+                               "%s was last in %lld of %lld collectives by a clear margin, and in %lld by any margin.",
+                               ek__who_is(rank).text, (long long)run->vote[0].n_votes,
+                               (long long)run->n_voted_operators, (long long)run->vote[0].n_shortest),
+               "Check its device (clock, temperature, errors), its host (other processes, allowed cores) and its "
+               "additional work: logging, saving, longer sequences.",
+               err);
 }
 
 /* A rank's name inside a sentence. */
@@ -550,7 +549,8 @@ static ek_status find_gaps(judge *j, ek_error *err)
                             "%s computes %.2f ms longer than %s%s: a gap of %.1f %% of the device's part of the step.",
                             ek__who_is(most).text, gain / 1e6, inside(ek__who_is(least)).text,
                             alike ? "" : ", which is of another stage", 100 * gap->gap),
-            alike ? "Ranks of one stage should compute alike: look at sequence lengths, experts and the device's clock."
+            alike ? "Ranks of one stage should have equal computing times: check sequence lengths, experts and the "
+                    "device clock."
                   : "Stages differ: see stage-imbalance.",
             err);
         if (status)
@@ -589,16 +589,15 @@ static ek_status find_outliers(judge *j, ek_error *err)
     if (!w.rank)
         return EK_OK;
     const ek_trace_outlier *one = worst_outlier(&w.rank->operators, &n);
-    return add(
-        j, "slow-operators", w.rank, w.share, whole_ns(w.ns),
-        ek__pool_format(j->run->pool,
-                        "%s: %d executions took far longer than others of their kind, %.2f ms a step in all; most "
-                        "%.120s with %.2f instead of %.2f ms%s.",
-                        ek__who_is(w.rank).text, n, w.ns / 1e6, one->name, known(one->duration) / 1e6,
-                        known(one->expected) / 1e6, others(w.n).text),
-        "Operators of one shape should take one time: look for a device that lowers its clock, and for operators "
-        "that run on AI CPU or share the memory's bandwidth with a collective.",
-        err);
+    return add(j, "slow-operators", w.rank, w.share, whole_ns(w.ns),
+               ek__pool_format(j->run->pool,
+                               "%s: %d executions took much longer than others of their kind, %.2f ms a step in total; "
+                               "most of all %.120s with %.2f instead of %.2f ms%s.",
+                               ek__who_is(w.rank).text, n, w.ns / 1e6, one->name, known(one->duration) / 1e6,
+                               known(one->expected) / 1e6, others(w.n).text),
+               "Operators of the same shape should take the same time: check for a lowered device clock, and for "
+               "operators that run on AI CPU or share memory bandwidth with a collective.",
+               err);
 }
 
 static ek_status find_recompute(judge *j, ek_error *err)
@@ -608,12 +607,12 @@ static ek_status find_recompute(judge *j, ek_error *err)
         consider(&w, &j->run->rank[i], ek__recomputation(&j->run->rank[i]), LEAST_RECOMPUTE);
     if (!w.rank)
         return EK_OK;
-    return add(
-        j, "recompute-cost", w.rank, w.share, whole_ns(w.ns),
-        ek__pool_format(j->run->pool, "%s: recomputation takes %.2f ms of a step%s.", ek__who_is(w.rank).text,
-                        w.ns / 1e6, others(w.n).text),
-        "Recompute only what does not fit otherwise: `evenkeel balance` finds how many layers of every stage must.",
-        err);
+    return add(j, "recompute-cost", w.rank, w.share, whole_ns(w.ns),
+               ek__pool_format(j->run->pool, "%s: recomputation takes %.2f ms of a step%s.", ek__who_is(w.rank).text,
+                               w.ns / 1e6, others(w.n).text),
+               "Recompute only as much as the memory limit requires: `evenkeel balance` finds the number of layers for "
+               "every stage.",
+               err);
 }
 
 /* ---- memory ---- */
@@ -640,7 +639,7 @@ static ek_status find_fragmentation(judge *j, ek_error *err)
                                ek__who_is(at).text, peak->component, peak->reserved_mb, peak->allocated_mb,
                                100 * most / peak->reserved_mb),
                "Set PYTORCH_NPU_ALLOC_CONF=expandable_segments:True (PYTORCH_CUDA_ALLOC_CONF on GPU; for MindSpore "
-               "MS_ALLOC_CONF=enable_vmm:True), and keep shapes the same from step to step.",
+               "MS_ALLOC_CONF=enable_vmm:True), and keep shapes equal between steps.",
                err);
 }
 
@@ -678,13 +677,14 @@ static ek_status find_kept(judge *j, ek_error *err)
     }
     if (!at)
         return EK_OK;
-    return add(
-        j, "memory-never-released", at, NAN, EK_TRACE_UNKNOWN,
-        ek__pool_format(j->run->pool,
-                        "%s: %d allocations made during steps, %.0f MB, were still held when the trace ended, after "
-                        "their step.",
-                        ek__who_is(at).text, count, most),
-        "Optimizer states made in the first step are fine; else look for lists that keep losses or activations.", err);
+    return add(j, "memory-never-released", at, NAN, EK_TRACE_UNKNOWN,
+               ek__pool_format(
+                   j->run->pool,
+                   "%s: %d allocations of steps, %.0f MB, were not released at the end of the trace, after their step.",
+                   ek__who_is(at).text, count, most),
+               "Optimizer states created in the first step are normal; otherwise check for lists that store losses or "
+               "activations.",
+               err);
 }
 
 /* ---- unexplained idle time ---- */
@@ -707,13 +707,13 @@ static ek_status find_idle(judge *j, ek_error *err)
     return add(j, "idle", w.rank, w.share, EK_TRACE_UNKNOWN,
                ek__pool_format(j->run->pool, "%s: the device is idle for %.2f ms of a step, %s%s.",
                                ek__who_is(w.rank).text, w.ns / 1e6,
-                               linked ? "although the next operator had been launched or its launch is not in the trace"
-                                      : "and the files have no launches that would tell why",
+                               linked ? "although the next operator was launched or its launch is not in the trace"
+                                      : "and the files contain no launches to find the reason",
                                others(w.n).text),
-               linked ? "Look at the timeline before the longest gaps: waits for events of other streams, memory "
+               linked ? "Check the timeline before the longest gaps: waits for events of other streams, memory "
                         "allocation, and parts of the host that were not profiled."
-                      : "Profile with the host's activity (ProfilerActivity.CPU, profiler level 1) and look at the "
-                        "traces of events, not at tables alone.",
+                      : "Profile with host events (ProfilerActivity.CPU, profiler level 1) and give the event traces, "
+                        "not only tables.",
                err);
 }
 
@@ -729,14 +729,15 @@ static ek_status find_host_path(judge *j, ek_error *err)
     double idle = ek__host_late(rank, NULL), share = host / path->length;
     if (share - idle / path->length < MORE_ON_PATH)
         return EK_OK;
-    return add(j, "host-on-path", rank, share, EK_TRACE_UNKNOWN,
-               ek__pool_format(j->run->pool,
-                               "%s: the host is on the critical path for %.2f ms of a step, %.1f %%, though the device "
-                               "idles for it only %.2f ms: what runs meanwhile does not make the step longer.",
-                               ek__who_is(rank).text, host / 1e6, 100 * share, idle / 1e6),
-               "Launch fewer, larger operators (fused or compiled ones, graphs) and wait for the device less often; "
-               "faster operators beside the host win nothing.",
-               err);
+    return add(
+        j, "host-on-path", rank, share, EK_TRACE_UNKNOWN,
+        ek__pool_format(j->run->pool,
+                        "%s: the host is on the critical path for %.2f ms of a step, %.1f %%, but the device is idle "
+                        "for it for only %.2f ms: work on the device at that time does not lengthen the step.",
+                        ek__who_is(rank).text, host / 1e6, 100 * share, idle / 1e6),
+        "Launch fewer, larger operators (fused or compiled ones, graphs) and wait for the device less often; faster "
+        "operators give no gain while the host is on the path.",
+        err);
 }
 
 /* ---- skipped checks ---- */
@@ -754,13 +755,11 @@ static ek_status find_nothing(judge *j, ek_error *err)
     }
     if (!first)
         return EK_OK;
-    return add(
-        j, "no-device-events", first, NAN, EK_TRACE_UNKNOWN,
-        ek__pool_format(j->run->pool,
-                        "%s: the trace holds no events of a device, so nothing can be said about its time%s.",
-                        ek__who_is(first).text, others(n).text),
-        "Profile with the device's activity switched on (ProfilerActivity.NPU or CUDA; profiler level 0 or above).",
-        err);
+    return add(j, "no-device-events", first, NAN, EK_TRACE_UNKNOWN,
+               ek__pool_format(j->run->pool,
+                               "%s: the trace contains no device events, so the device time is not known%s.",
+                               ek__who_is(first).text, others(n).text),
+               "Profile with device events enabled (ProfilerActivity.NPU or CUDA; profiler level 0 or above).", err);
 }
 
 /* O(ranks x entries of each). */

@@ -28,7 +28,7 @@ typedef struct steps {
 
 static const char *const words[EK_N_TRACE_ACTIVITIES] = {
     "of the forward pass",    "of recomputation",   "of the backward pass", "of the optimizer",
-    "behind the optimizer",   "of other computing", "of other collectives", "of reduction of gradients",
+    "after the optimizer",    "of other computing", "of other collectives", "of reduction of gradients",
     "between stages",         "of copies",          "of waiting for data",  "of waiting for the host",
     "idle for another reason"};
 
@@ -36,24 +36,21 @@ static const char *advice_for(int activity)
 {
     switch (activity) {
     case EK_TRACE_DATA:
-        return "Look at what the data pipeline does at that step: a new file or epoch, a cache that is cold, too few "
-               "workers; prefetch more batches.";
+        return "Check the data pipeline at that step: a new file or epoch, a cold cache, too few workers; prefetch "
+               "more batches.";
     case EK_TRACE_HOST:
     case EK_TRACE_IDLE:
-        return "Look at what the host does then: checkpoints, evaluation, logging, garbage collection (gc.disable() "
-               "and "
-               "a fixed interval), other jobs on the machine.";
+        return "Check the host at that time: checkpoints, evaluation, logging, garbage collection (gc.disable() and a "
+               "fixed interval), other jobs on the machine.";
     case EK_TRACE_COLLECTIVES:
     case EK_TRACE_GRADIENTS:
     case EK_TRACE_PIPELINE:
-        return "Look at that step on the ranks that came last: communication that takes longer mostly waits for one of "
-               "them.";
+        return "Check that step on the last ranks: communication that takes longer usually waits for one of them.";
     case EK_TRACE_COPIES:
-        return "Look at what is copied at that step: a checkpoint, weights that are moved to the host, logging of "
-               "tensors.";
+        return "Check the copies of that step: a checkpoint, weights that are moved to the host, logging of tensors.";
     default:
-        return "Look at whether that step works on other shapes, and at the device's clock: the same operators should "
-               "take the same time.";
+        return "Check whether that step has other shapes, and the device clock: the same operators should take the "
+               "same time.";
     }
 }
 

@@ -148,21 +148,20 @@ static ek_status find_held(ek_trace_run *run, ek_error *err)
     const char *sites = name_sites(t, held_of, run->pool), *user = name_user(t, run->pool);
     if (!sites || !user)
         return ek__no_memory(err);
-    return add(
-        run, "memory-held", rank,
-        ek__pool_format(run->pool,
-                        "%s: %.1f of the %.1f MB alive at the peak (tick %lld) are held though no task uses them any "
-                        "more (%.1f %%, weights and constants not counted). If every block went after its last use, "
-                        "the peak would be %.1f MB. Most:%s%s%s.",
-                        ek__who_is(rank).text, (double)t->held_bytes / MB, (double)t->peak_bytes / MB,
-                        (long long)t->peak_tick, 100 * (double)t->held_bytes / (double)t->peak_bytes,
-                        (double)t->released_peak_bytes / MB, sites, user, others(run, held).text),
-        "A cell with a bprop of its own keeps its inputs and its output until then: let it keep only those that bprop "
-        "reads, with self.used_bprop_inputs = [...] in __init__ (indices of the inputs, then the output, then dout). "
-        "A contiguous copy of a view is kept beside its source: call .contiguous() only where is_contiguous() is false "
-        "and the operator needs it. Delete Python variables that still name the tensors (del), and call gc.collect() "
-        "every few hundred steps.",
-        err);
+    return add(run, "memory-held", rank,
+               ek__pool_format(run->pool,
+                               "%s: %.1f of the %.1f MB alive at the peak (tick %lld) are still allocated after their "
+                               "last use (%.1f %%, weights and constants not counted). If every block were released "
+                               "after its last use, the peak would be %.1f MB. Most:%s%s%s.",
+                               ek__who_is(rank).text, (double)t->held_bytes / MB, (double)t->peak_bytes / MB,
+                               (long long)t->peak_tick, 100 * (double)t->held_bytes / (double)t->peak_bytes,
+                               (double)t->released_peak_bytes / MB, sites, user, others(run, held).text),
+               "A cell with its own bprop saves its inputs and its output until then: let it save only those that "
+               "bprop reads, with self.used_bprop_inputs = [...] in __init__ (indices of the inputs, then the output, "
+               "then dout). A contiguous copy of a view is stored in addition to its source: call .contiguous() only "
+               "if is_contiguous() is false and the operator needs it. Delete Python variables that still refer to the "
+               "tensors (del), and call gc.collect() every few hundred steps.",
+               err);
 }
 
 static ek_status find_growth(ek_trace_run *run, ek_error *err)
@@ -177,8 +176,8 @@ static ek_status find_growth(ek_trace_run *run, ek_error *err)
                                "%.1f MB at the first of %d steps, %.1f MB at the last%s.",
                                ek__who_is(rank).text, t->growth_bytes / MB, (double)t->step[0].live_bytes / MB,
                                t->n_steps, (double)t->step[t->n_steps - 1].live_bytes / MB, others(run, growth).text),
-               "Look for what keeps tensors from step to step: lists of losses or metrics, caches, hooks. Keep numbers "
-               "(.asnumpy(), .item()) instead of tensors.",
+               "Check for objects that keep tensors across steps: lists of losses or metrics, caches, hooks. Store "
+               "numbers (.asnumpy(), .item()) instead of tensors.",
                err);
 }
 
@@ -194,15 +193,15 @@ static ek_status find_never_freed(ek_trace_run *run, ek_error *err)
         return ek__no_memory(err);
     return add(run, "memory-never-released", rank,
                ek__pool_format(run->pool,
-                               "%s: %.1f MB of blocks other than weights and constants%s were not released when the "
-                               "dump ended. Most:%s%s.",
+                               "%s: %.1f MB of blocks other than weights and constants%s were not released at the end "
+                               "of the dump. Most:%s%s.",
                                ek__who_is(rank).text, never_freed(t) / MB,
-                               steps ? ", made in steps before the last one," : "", sites,
+                               steps ? ", allocated in steps before the last one," : "", sites,
                                others(run, never_freed).text),
-               steps ? "Optimizer states made in the first step are fine; else look for lists, caches and hooks that "
-                       "keep tensors after their step."
-                     : "Optimizer states and what the last step made are fine; a dump of three steps or more would "
-                       "tell what grows.",
+               steps ? "Optimizer states created in the first step are normal; otherwise check for lists, caches and "
+                       "hooks that keep tensors after their step."
+                     : "Optimizer states and allocations of the last step are normal; a dump of three or more steps "
+                       "shows growth.",
                err);
 }
 

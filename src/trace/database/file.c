@@ -31,11 +31,11 @@ static const char *meaning(int code)
     switch (code & 0xff) {
     case SQLITE_BUSY:
     case SQLITE_LOCKED:
-        return "the database is locked by a program that writes it; wait until that has ended, or give a copy";
+        return "the database is locked by a program that writes it; wait until it has ended, or give a copy";
     case SQLITE_CORRUPT:
         return "the database is damaged or cut; copy or export it again";
     case SQLITE_NOTADB:
-        return "the file begins as a database of SQLite and is none, or is encrypted; copy or export it again";
+        return "the file begins like an SQLite database but is none, or is encrypted; copy or export it again";
     case SQLITE_CANTOPEN:
     case SQLITE_READONLY:
         return "the database cannot be opened: the program that wrote it did not close it, or it must not be read; "

@@ -149,7 +149,7 @@ ek_status ek__database_open(const char *path, ek__file_type type, ek__database *
     if (status == EK_OK && !script)
         status = ek__fail(err, EK_ERR_INPUT, ((ek_origin){path, 0, 0}),
                           "is a database without the tables of a profiler's export; give ascend_pytorch_profiler_*.db, "
-                          "msprof_*.db, or what nsys export --type sqlite writes");
+                          "msprof_*.db, or the output of nsys export --type sqlite");
     if (status == EK_OK && !begin(d, script))
         status = ek__no_memory(err);
     if (status != EK_OK) {

@@ -48,11 +48,10 @@ static bool start(ek__database *d)
     d->out_of_memory |= !sql;
     if (!s->filtered)
         return !d->out_of_memory;
-    snprintf(
-        d->problem, sizeof d->problem,
-        "it has the kernels of %lld devices, of which those of device %lld are read: have each rank profiled into a "
-        "file of its own (nsys profile -o rank%%q{RANK}, in every rank's command)",
-        (long long)n, (long long)s->device);
+    snprintf(d->problem, sizeof d->problem,
+             "it has the kernels of %lld devices, of which those of device %lld are read: profile each rank into a "
+             "separate file (nsys profile -o rank%%q{RANK}, in every rank's command)",
+             (long long)n, (long long)s->device);
     sql = sqlite3_mprintf("SELECT globalPid FROM %s WHERE deviceId = %lld LIMIT 1", kernels, (long long)s->device);
     if (sql && sqlite3_prepare_v2(d->connection, sql, -1, &row, NULL) == SQLITE_OK && sqlite3_step(row) == SQLITE_ROW)
         s->has_process = ek__row_int(row, 0, &s->process);

@@ -313,7 +313,7 @@ static bool make_sites(ek_trace_block_map *map, const ek__block_names *names, ek
     int *number = ek__alloc((size_t)n + 1, sizeof *number);
     bool good = site && number;
     for (int i = 0; good && i <= n; i++) {
-        const char *name = i < n ? ek__texts_at(&names->sites, (uint32_t)i) : "0(not told)";
+        const char *name = i < n ? ek__texts_at(&names->sites, (uint32_t)i) : "0(unknown)";
         site[i].role = (ek_block_role)(name[0] - '0');
         site[i].name = ek__pool_text(pool, name + 1, strlen(name + 1));
         good = site[i].name != NULL;

@@ -142,11 +142,12 @@ static ek_status note_unsure(const unsure *open, ek_trace_rank *rank, ek_error *
 {
     if (open->n == 0)
         return EK_OK;
-    return ek__rank_note(rank, err,
-                         "how long %d step%s waited for another stage is not known, as no table tells which receives "
-                         "computing hides: step %s between %.2f and %.2f ms; give kernel_details.csv, too",
-                         open->n, open->n == 1 ? "" : "s", *open->step ? open->step : "-", (double)open->least / 1e6,
-                         (double)open->most / 1e6);
+    return ek__rank_note(
+        rank, err,
+        "the time that %d step%s waited for another stage is not known, as no table contains the receives overlapped "
+        "with computing: step %s between %.2f and %.2f ms; give kernel_details.csv, too",
+        open->n, open->n == 1 ? "" : "s", *open->step ? open->step : "-", (double)open->least / 1e6,
+        (double)open->most / 1e6);
 }
 
 static void fill_step(const part *p, bool kernels, bool other_table, ek_trace_step *step, unsure *open)

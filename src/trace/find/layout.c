@@ -669,11 +669,11 @@ static ek_status nothing(const ek__file_search *s, const char *path, ek_error *e
         return ek__fail(err, s->trouble[0].status, ((ek_origin){s->trouble[0].path, 0, 0}), "%s", s->trouble[0].text);
     if (s->n_databases > 0)
         return ek__fail(err, EK_ERR_INPUT, ((ek_origin){path, 0, 0}),
-                        "holds nothing a profiler exports: its databases (.db, .sqlite) have other tables, as raw "
-                        "results of the device's profiler have; %s",
+                        "contains no export of a profiler: its databases (.db, .sqlite) have other tables, like raw "
+                        "results of the device profiler; %s",
                         EK__EXPORT_AS_TEXT);
     return ek__fail(err, EK_ERR_INPUT, ((ek_origin){path, 0, 0}),
-                    "holds nothing a profiler writes; looked for %s folders, trace_view.json, msprof_*.json, "
+                    "contains no profiler output; looked for %s folders, trace_view.json, msprof_*.json, "
                     "*.pt.trace.json, other .json with events, all of them also as .json.gz, for databases such as "
                     "ascend_pytorch_profiler_0.db or .sqlite of nsys export, for tables such as kernel_details.csv or "
                     "step_trace_time.csv, and for partial results (.ekr)",

@@ -234,7 +234,7 @@ static ek_status walk(ek__file_search *search, const char *path, const struct st
         return EK_OK;
     if (on->depth > EK__LAYOUT_MAX_DEPTH)
         return note_trouble(search, EK_ERR_INPUT, path, err,
-                            "lies more than %d folders below the one given and is not searched; give it itself",
+                            "is more than %d folders below the given one and is not searched; give this folder",
                             EK__LAYOUT_MAX_DEPTH);
     DIR *folder = opendir(path);
     if (!folder)
@@ -269,10 +269,10 @@ static ek_status add_given_database(ek__file_search *search, const char *path, c
         return note_trouble(search, status, path, err, "%s", own.message);
     if (types != 0)
         return keep(search, path, info, first_of(types), types, true, err);
-    return note_trouble(search, EK_ERR_INPUT, path, err,
-                        "is a database without the tables of a profiler's export: ascend_pytorch_profiler_*.db, "
-                        "ascend_mindspore_profiler_*.db, msprof_*.db, analysis.db, or what nsys export --type sqlite "
-                        "writes");
+    return note_trouble(
+        search, EK_ERR_INPUT, path, err,
+        "is a database without the tables of a profiler's export: ascend_pytorch_profiler_*.db, "
+        "ascend_mindspore_profiler_*.db, msprof_*.db, analysis.db, or the output of nsys export --type sqlite");
 }
 
 static ek_status add_file(ek__file_search *search, const char *path, const struct stat *info, ek_error *err)
@@ -297,17 +297,16 @@ static ek_status add_file(ek__file_search *search, const char *path, const struc
     if (ek__type_of_name(slash ? slash + 1 : path, &type) || ek__type_of_content(path, false, &type))
         return keep(search, path, info, type, 0, true, err);
     if (fnmatch("*.nsys-rep", path, 0) == 0 || fnmatch("*.qdrep", path, 0) == 0)
-        return note_trouble(search, EK_ERR_INPUT, path, err,
-                            "is a report that Nsight Systems alone reads; write what it holds as a database: nsys "
-                            "export --type sqlite FILE");
+        return note_trouble(
+            search, EK_ERR_INPUT, path, err,
+            "is a report that only Nsight Systems reads; export it as a database: nsys export --type sqlite FILE");
     if (has_database_name(path))
         return note_trouble(search, EK_ERR_INPUT, path, err,
-                            "is no database of SQLite, although its name says so; copy or export it again");
+                            "is no SQLite database, in spite of its name; copy or export it again");
     return note_trouble(search, EK_ERR_INPUT, path, err,
-                        "is nothing known: neither a trace (JSON, plain or .gz), nor a memory snapshot of "
-                        "PyTorch, nor a table with the columns of "
-                        "kernel_details.csv, step_trace_time.csv, op_statistic.csv, memory_record.csv or another "
-                        "that profilers write");
+                        "has an unknown format: neither a trace (JSON, plain or .gz), nor a memory snapshot of "
+                        "PyTorch, nor a table with the columns of kernel_details.csv, step_trace_time.csv, "
+                        "op_statistic.csv, memory_record.csv or another that profilers write");
 }
 
 static int by_file(const void *a, const void *b)

@@ -129,8 +129,8 @@ static void set_times(const samples *all, ek_layer *layer, double forward, doubl
 {
     layer->forward_time = forward;
     if (isnan(backward)) {
-        ek__fprintf(all->notes, "%s: no backward pass was seen; it counts as %g times the forward pass.\n", layer->name,
-                    EK_BACKWARD_RATIO);
+        ek__fprintf(all->notes, "%s: no backward pass was found; it counts as %g times the forward pass.\n",
+                    layer->name, EK_BACKWARD_RATIO);
         backward = EK_BACKWARD_RATIO * forward;
     }
     ek__layer_default_times(layer, backward);
@@ -187,7 +187,7 @@ static void make_extra(const samples *all, size_t first, size_t last, const char
     ek__layer_default_times(out, backward);
     if (first == last)
         fprintf(all->notes,
-                "%s: none of its layers was seen, so it counts as no time; is the trace of the %s stage among them?\n",
+                "%s: none of its layers was found, so its time counts as 0; is the trace of the %s stage among them?\n",
                 role, strcmp(role, "HEAD") == 0 ? "first" : "last");
     else
         ek__fprintf(all->notes, "%s: %s of %s: forward %.6g ms, backward %.6g ms%s.\n", out->name, role,
@@ -255,8 +255,8 @@ static ek_status check_body(const ek_layers *layers, const ek_layer *body, ek_er
 {
     if (body->n_layers < 1 || body->n_layers > EK_MAX_LAYERS - layers->n_layers)
         return ek__fail(err, EK_ERR_INPUT, EK__NOWHERE,
-                        "the traces' layers are numbered up to more than %d; name the layers of the body "
-                        "(`evenkeel trace --body`, body_layers of profiling_config)",
+                        "the layers of the traces have numbers above %d; name the layers of the body (`evenkeel trace "
+                        "--body`, body_layers of profiling_config)",
                         EK_MAX_LAYERS);
     if (!(body->forward_time >= EK__MIN_TIME) || body->backward_time[EK_RECOMPUTE_FULL] > EK__MAX_TIME)
         return ek__fail(err, EK_ERR_INPUT, EK__NOWHERE,
@@ -275,10 +275,9 @@ static void note_unlike(const samples *all, size_t n, const char *kind)
             most = fmax(most, all->at[i].forward);
         }
     if (most > 1.5 * least)
-        ek__fprintf(
-            all->notes,
-            "%s: its layers are not alike, forward times run from %.6g to %.6g ms; all count with the median.\n", kind,
-            least, most);
+        ek__fprintf(all->notes,
+                    "%s: its layers differ, with forward times from %.6g to %.6g ms; all count with the median.\n",
+                    kind, least, most);
 }
 
 /* A recomputation that was found in another stretch of the kind applies here too: medians are over the kind. */
@@ -288,8 +287,8 @@ static ek_status make_body(const samples *all, size_t n, ek_layers *out, ek_erro
     int n_stretches = find_stretches(all, n, s);
     if (n_stretches > EK_MAX_BODY_KINDS)
         return ek__fail(err, EK_ERR_INPUT, EK__NOWHERE,
-                        "the traces' layers change their kind more than %d times; name one kind "
-                        "(`evenkeel trace --body`, body_layers of profiling_config)",
+                        "the layers of the traces change their kind more than %d times; name one kind (`evenkeel trace "
+                        "--body`, body_layers of profiling_config)",
                         EK_MAX_BODY_KINDS);
     for (int i = 0; i < n_stretches; i++) {
         const char *kind = all->at[s[i].first].kind;

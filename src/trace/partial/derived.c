@@ -132,7 +132,7 @@ ek_status ek__derived_put(const ek__derived *d, ek_trace_rank *rank, ek_error *e
     ek_trace_queue made;
     const ek_trace_work *work = &rank->work;
     if (!are_pieces(d->execution, d->n_executions, work) || !are_pieces(d->member, d->n_members, work))
-        return ek__fail(err, EK_ERR_INPUT, EK__NOWHERE, "it names pieces of work that it does not have");
+        return ek__fail(err, EK_ERR_INPUT, EK__NOWHERE, "it refers to pieces of work that it does not contain");
     if (d->queue) {
         ek_status status = queue_of_pieces(work, rank->pool, &made, err);
         if (status)

@@ -222,7 +222,7 @@ unsigned char *ek__records_end(ek__records_out *pack, size_t *size)
 
 static ek_status damaged(ek_error *err)
 {
-    return ek__fail(err, EK_ERR_INPUT, EK__NOWHERE, "its records are not what was written");
+    return ek__fail(err, EK_ERR_INPUT, EK__NOWHERE, "its records differ from the written ones");
 }
 
 ek_status ek__records_open(ek__records_in *unpack, const unsigned char *bytes, size_t size, ek__pool *pool,

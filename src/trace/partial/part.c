@@ -174,14 +174,14 @@ static ek_status check_head(const unsigned char *bytes, size_t size, const char 
         return ek__fail(err, EK_ERR_INPUT, ((ek_origin){name, 0, 0}), "is %s: it has %zu of %llu bytes; copy it again",
                         size < told ? "cut" : "too long", size, (unsigned long long)told);
     if (crc32_z(0, bytes + HEAD_SIZE, size - HEAD_SIZE) != fixed_at(bytes + MAGIC_SIZE + 12, 4))
-        return wrong(name, err, "is damaged: its checksum is another one; copy it again");
+        return wrong(name, err, "is damaged: its checksum does not match; copy it again");
     return EK_OK;
 }
 
 static ek_status read_section(ek__cursor *in, const packable *record, int n_records, ek__pool *pool, const char *name,
                               ek_error *err)
 {
-    static const char what[] = "its records are not what was written, although the checksum is right";
+    static const char what[] = "its records differ from the written ones, although the checksum is right";
     int64_t size = ek__cursor_number(in), packed = ek__cursor_number(in);
     /* zlib compresses by at most 1 to 1032. */
     if (in->wrong || packed < 0 || packed > in->end - in->at || size < 0 || size > MAX_SECTION || size / 1100 > packed)
@@ -221,7 +221,8 @@ static ek_status read_ranks(ek__cursor *in, int64_t n, const char *name, ek_trac
         if (!status)
             status = ek__derived_put(&derived, rank, err);
         if (!status && !ek__rank_is_whole(rank))
-            status = wrong(name, err, "a rank in it names what it does not have, although the checksum is right");
+            status = wrong(name, err,
+                           "a rank in it refers to records that it does not contain, although the checksum is right");
     }
     return status;
 }
@@ -234,13 +235,12 @@ static ek_status read_body(ek__cursor *in, uint64_t number, const char *name, ek
     out->options = text_of(in, pool);
     int64_t n = ek__cursor_number(in);
     if (!version || !out->options || in->wrong || n < 0 || n > MAX_RANKS || n > in->end - in->at)
-        return wrong(name, err, "its head is not what was written, although the checksum is right");
+        return wrong(name, err, "its head differs from the written one, although the checksum is right");
     if (number != ek__records_number())
-        return ek__fail(
-            err, EK_ERR_INPUT, ((ek_origin){name, 0, 0}),
-            "was written by another evenkeel (version %s, this is %s), whose records are others; write it again "
-            "with this program",
-            version, EK_VERSION);
+        return ek__fail(err, EK_ERR_INPUT, ((ek_origin){name, 0, 0}),
+                        "was written by another evenkeel (version %s, this is %s) with other records; write it again "
+                        "with this program",
+                        version, EK_VERSION);
     const packable of_run = {&ek__record_run, &out->run};
     ek_status status = read_section(in, &of_run, 1, pool, name, err);
     return status ? status : read_ranks(in, n, name, &out->run, err);

@@ -179,7 +179,7 @@ static void add_result(ek__gunzip *g, int code)
     else if (code == Z_MEM_ERROR)
         g->out_of_memory = g->ended = true;
     else if (code != Z_OK && code != Z_BUF_ERROR)
-        stop(g, g->z.msg ? g->z.msg : "it makes no sense");
+        stop(g, g->z.msg ? g->z.msg : "invalid data");
     else if (g->distance > 0 && g->out >= g->next_spot && (g->z.data_type & AT_BORDER) && !(g->z.data_type & LAST))
         note_spot(g);
 }
@@ -207,7 +207,7 @@ static bool read_on_at_end(ek__gunzip *g)
         return !g->ended;
     }
     if (!g->between && !g->problem)
-        g->problem = "it ends too early";
+        g->problem = "unexpected end";
     g->ended = true;
     return false;
 }

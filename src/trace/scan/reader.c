@@ -118,7 +118,7 @@ ek_status ek__no_trace(const char *path, ek__feed *feed, ek_error *err)
     size_t size;
     const char *header = ek__feed_header(feed, &size);
     if (ek__feed_bytes(feed) == 0)
-        return ek__fail(err, EK_ERR_INPUT, origin, "the file is empty; was the profiler stopped before it wrote?");
+        return ek__fail(err, EK_ERR_INPUT, origin, "the file is empty; was the profiler stopped before writing?");
     bool no_memory;
     json_error_t error;
     json_t *root = ek__json_load(header, size, 0, &error, &no_memory);
@@ -147,11 +147,8 @@ static bool fill_source(const reading *r, ek__pool *pool, int64_t items, ek_trac
     source->problem_offset = EK_TRACE_UNKNOWN;
     if (r->damage >= 0) {
         source->problem_offset = r->damage;
-        source->problem =
-            ek__pool_format(pool,
-                            "no valid JSON at byte %lld; the %lld events before it are used, what follows "
-                            "is not",
-                            (long long)r->damage, (long long)items);
+        source->problem = ek__pool_format(pool, "no valid JSON at byte %lld; only the %lld events before it are used",
+                                          (long long)r->damage, (long long)items);
     } else if (problem && offset < 0) {
         source->problem =
             ek__pool_format(pool, "%s; the %lld events that could be read are used", problem, (long long)items);
@@ -238,10 +235,11 @@ ek_status ek__trace_read(const char *const *path, int n_paths, int n_threads, co
         return status;
     }
     if (r.store->too_many_tracks && !source[0].problem)
-        source[0].problem = ek__pool_format(pool, "it has more than 65535 threads; events of the others are left out");
+        source[0].problem =
+            ek__pool_format(pool, "it has more than 65535 threads; events of further threads are left out");
     if (r.store->has_cut_texts && !source[0].problem)
         source[0].problem =
-            ek__pool_format(pool, "names of more than %d KB are cut to that", (int)(EK__MOST_TEXT / 1024));
+            ek__pool_format(pool, "names of more than %d KB are truncated", (int)(EK__MOST_TEXT / 1024));
     trace.counts.rank = trace.rank;
     trace.counts.world_size = trace.world_size;
     *out = trace;

@@ -164,7 +164,7 @@ static size_t read_compressed(ek__feed *feed, char *to, size_t size)
     feed->bytes = ek__gunzip_bytes(feed->gz);
     feed->out_of_memory |= ek__gunzip_out_of_memory(feed->gz);
     if (n < size && problem)
-        set_problem(feed, feed->offset + (int64_t)n, "the compressed file is damaged or cut: %s", problem);
+        set_problem(feed, feed->offset + (int64_t)n, "the compressed file is damaged or truncated: %s", problem);
     return n;
 }
 
@@ -175,7 +175,7 @@ static size_t read_plain(ek__feed *feed, char *to, size_t size)
         n = read(feed->fd, to, size);
     while (n < 0 && errno == EINTR);
     if (n < 0)
-        set_problem(feed, feed->offset, "it cannot be read on: %s", strerror(errno));
+        set_problem(feed, feed->offset, "it cannot be read further: %s", strerror(errno));
     feed->bytes += n > 0 ? n : 0;
     return n > 0 ? (size_t)n : 0;
 }
@@ -313,7 +313,7 @@ static size_t parse_head(ek__feed *feed, const char *data, size_t size, int64_t 
     while (n < size && !*opened) {
         unsigned char c = (unsigned char)data[n];
         if (feed->mode == TAIL && feed->head.depth == 0 && c > ' ')
-            set_problem(feed, offset + (int64_t)n, "something follows the end of the JSON text and is not read");
+            set_problem(feed, offset + (int64_t)n, "data after the end of the JSON text is not read");
         *opened = head_byte(feed, data[n++]);
     }
     keep_header(feed, data, n);
@@ -430,7 +430,7 @@ static void report_cut(ek__feed *feed, const ek__block *block, size_t border, si
     if (only_separators(block->data + border, size - border))
         set_problem(feed, block->offset + (int64_t)size, "the file ends without the ']' of its events");
     else
-        set_problem(feed, block->offset + (int64_t)border, "the file is cut inside an event");
+        set_problem(feed, block->offset + (int64_t)border, "the file is truncated inside an event");
     keep_header(feed, feed->array_form ? "]" : "]}", feed->array_form ? 1 : 2);
 }
 
@@ -443,7 +443,7 @@ static void read_tail(ek__feed *feed)
         parse_head(feed, buffer, n, feed->offset - (int64_t)n, &opened);
     feed->mode = ENDED;
     if (feed->head.depth > 0)
-        set_problem(feed, feed->offset, "the file is cut after its events");
+        set_problem(feed, feed->offset, "the file is truncated after its events");
 }
 
 /* Carry and more bytes become a block that ends between events. @return false when there is no data */

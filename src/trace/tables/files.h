@@ -110,8 +110,9 @@ ek_status ek__layout_find(const char *const *path, int n_paths, ek__pool *pool, 
 /** The remedy for databases without tables of an export: how to produce readable files of the results. */
 #define EK__EXPORT_AS_TEXT                                                                                             \
     "export as text: profile with export_type=[ExportType.Text] in _ExperimentalConfig (torch_npu.profiler, "          \
-    "mindspore.profiler), or, of what torch_npu has recorded, call torch_npu.profiler.profiler.analyse(FOLDER, "       \
-    "export_type=[\"text\"]); of a PROF_ folder run msprof --export=on --output=FOLDER"
+    "mindspore.profiler); or, for an existing recording of torch_npu, call "                                           \
+    "torch_npu.profiler.profiler.analyse(FOLDER, export_type=[\"text\"]); for a PROF_ folder run msprof --export=on "  \
+    "--output=FOLDER"
 /** The name of a type as in ek_trace_source.type: "trace", "kernel_details". */
 const char *ek__file_type_name(ek__file_type type);
 

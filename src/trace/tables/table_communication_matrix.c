@@ -96,7 +96,7 @@ static ek_status add_operator(links *l, const char *step, const char *name, bool
     const char *pair;
     json_t *entry;
     if (!json_is_object(pairs))
-        ek__left_out_add(&l->left, "'%.80s' holds no links", name);
+        ek__left_out_add(&l->left, "'%.80s' contains no links", name);
     json_object_foreach(pairs, pair, entry)
     {
         l->n_entries++;

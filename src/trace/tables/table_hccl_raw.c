@@ -73,7 +73,7 @@ static ek_status add_pair(const ek__table_in *in, const char *pair, json_t *tran
     const char *transport;
     json_t *figures;
     if (!json_is_object(transports))
-        ek__left_out_add(left, "link '%.40s' holds no transports", pair);
+        ek__left_out_add(left, "link '%.40s' contains no transports", pair);
     json_object_foreach(transports, transport, figures)
     {
         double ms = 0, kb = 0, rate = 0;

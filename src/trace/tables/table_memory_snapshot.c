@@ -420,8 +420,8 @@ static ek_status add_maps(snapshot *s, const ek__table_in *in, bool tells_end, e
 static ek_status wrong(const ek__table_in *in, ek_error *err, const char *what)
 {
     return ek__fail(err, EK_ERR_INPUT, ((ek_origin){in->path, 0, 0}),
-                    "is no memory snapshot of PyTorch: %s; give what torch.cuda.memory._dump_snapshot() or "
-                    "torch_npu.npu.memory._dump_snapshot() wrote, or the same by json.dump()",
+                    "is no memory snapshot of PyTorch: %s; give the output of torch.cuda.memory._dump_snapshot() or "
+                    "torch_npu.npu.memory._dump_snapshot(), or the same data written by json.dump()",
                     what);
 }
 
@@ -429,7 +429,7 @@ static ek_status read_snapshot(snapshot *s, ek__datum root, const ek__table_in *
 {
     const ek__data_list *all = ek__data_list_of(&s->data, root, EK__DATA_DICT);
     if (!all)
-        return wrong(in, err, "it holds no dictionary");
+        return wrong(in, err, "it contains no dictionary");
     const ek__data_list *segments = list_of(s, all, "segments"), *traces = list_of(s, all, "device_traces");
     if (!segments && !traces)
         return wrong(in, err, "its dictionary has neither segments nor device_traces");

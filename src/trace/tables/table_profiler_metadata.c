@@ -80,7 +80,7 @@ static ek_status add_groups(const ek__table_in *in, const json_t *groups, ek_err
     free(room);
     if (status == EK_OK && n_bad > 0) {
         in->source->problem =
-            ek__pool_format(in->rank->pool, "%d entries of global_ranks are no ranks and left out", n_bad);
+            ek__pool_format(in->rank->pool, "%d entries of global_ranks are no ranks and are left out", n_bad);
         status = in->source->problem ? EK_OK : ek__no_memory(err);
     }
     in->source->items = (int64_t)n;

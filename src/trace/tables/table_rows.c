@@ -63,7 +63,7 @@ ek_status ek__table_needs(const ek__table_in *in, int column, const char *name, 
     if (column >= 0)
         return EK_OK;
     return ek__fail(err, EK_ERR_INPUT, ((ek_origin){in->path, 1, 1}),
-                    "the header has no column \"%s\"; is this %s, as the file's name says?", name,
+                    "the header has no column \"%s\"; is this %s, as its file name suggests?", name,
                     in->source && in->source->type ? in->source->type : "the table");
 }
 

@@ -64,7 +64,7 @@ static ek_status add_raw_row(void *user, const ek__csv *csv, ek__left_out *left,
         return status;
     r->full = r->full || !step;
     if (r->full || step->iteration_interval != EK_TRACE_UNKNOWN) {
-        ek__left_out_row(left, csv, "step \"%.40s\" is there a second time, or there are too many", name);
+        ek__left_out_row(left, csv, "step \"%.40s\" is repeated, or there are too many", name);
         return EK_OK;
     }
     step->iteration_interval = ticks_of(csv, c->interval);

@@ -98,7 +98,7 @@ static ek_status add_row(void *user, const ek__csv *csv, ek__left_out *left, ek_
         return EK_OK;
     }
     if (step->source && strcmp(step->source, "step_trace_time") == 0) {
-        ek__left_out_row(left, csv, "step \"%.40s\" is there a second time", step->name);
+        ek__left_out_row(left, csv, "step \"%.40s\" is repeated", step->name);
         return EK_OK;
     }
     fill_step(step, &row, ek__table_producer(r->in));

@@ -107,8 +107,8 @@ static ek_status fill(ek__csv *csv, ek_error *err)
     csv->begin = 0;
     if (csv->end > EK__CSV_MAX_ROW)
         return ek__fail(err, EK_ERR_INPUT, place(csv, csv->row_line, 1),
-                        "this row is longer than %d bytes; is a quote open, or is this no CSV file? The rows before it "
-                        "were read",
+                        "this row is longer than %d bytes; is a quote not closed, or is this no CSV file? The rows "
+                        "before it were read",
                         EK__CSV_MAX_ROW);
     char *grown = ek__with_room(csv->buffer, &csv->capacity, csv->end + CHUNK + 1, 1);
     if (!grown)
@@ -398,7 +398,7 @@ static ek_status pass_mark(ek__csv *csv, ek_error *err)
     const char *b = csv->buffer;
     if (csv->end >= 2 && (memcmp(b, "\xff\xfe", 2) == 0 || memcmp(b, "\xfe\xff", 2) == 0))
         return ek__fail(err, EK_ERR_INPUT, ((ek_origin){csv->name, 1, 1}),
-                        "is written as UTF-16; write it as UTF-8, as profilers do");
+                        "is in UTF-16; write it in UTF-8, as profilers do");
     if (csv->end >= 3 && memcmp(b, "\xef\xbb\xbf", 3) == 0)
         csv->begin = 3;
     return EK_OK;
@@ -417,7 +417,7 @@ static ek_status read_header(ek__csv *csv, ek_error *err)
         return status;
     if (!more)
         return ek__fail(err, EK_ERR_INPUT, ((ek_origin){csv->name, 0, 0}),
-                        "is empty; a table begins with a line that names its columns");
+                        "is empty; a table begins with a header line of column names");
     return keep_header(csv, err);
 }
 

@@ -23,7 +23,7 @@ void ek__left_out_add(ek__left_out *left, const char *format, ...)
 
 void ek__left_out_cell(ek__left_out *left, int64_t line, const char *header, const char *cell)
 {
-    ek__left_out_add(left, "line %" PRId64 ": %s '%.60s' is no number that can be used", line, header, cell);
+    ek__left_out_add(left, "line %" PRId64 ": %s '%.60s' is no valid number", line, header, cell);
 }
 
 ek_status ek__left_out_report(const ek__left_out *left, const char *one, const char *many, const ek_error *cut,

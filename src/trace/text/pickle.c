@@ -66,7 +66,7 @@ static ek_status refill(machine *m)
         return ek__no_memory(m->err);
     if (got < 0 && code != Z_BUF_ERROR)
         return fail_at(m, m->offset, "its compression is damaged (%s); copy the file again", why);
-    return fail_at(m, m->offset, "the file ends inside the %s: it was cut; copy it again", "pickle");
+    return fail_at(m, m->offset, "the file ends inside the %s: it is truncated; copy it again", "pickle");
 }
 
 static ek_status read_byte(machine *m, unsigned *out)
@@ -261,7 +261,7 @@ static ek_status extend(machine *m, ek__data_kind kind, size_t from)
 {
     size_t n = m->height - from;
     if (from <= floor_of(m) || ek__data_kind_of(m->stack[from - 1]) != kind)
-        return fail_at(m, here(m), "what gets %zu values is no %s: the pickle is damaged; copy it again", n,
+        return fail_at(m, here(m), "the target of %zu values is no %s: the pickle is damaged; copy it again", n,
                        kind == EK__DATA_LIST ? "list" : "dictionary");
     if (kind == EK__DATA_DICT && n % 2)
         return fail_at(m, here(m), "a dictionary gets %zu keys and values: the pickle is damaged; copy it again", n);
@@ -285,7 +285,8 @@ static ek_status put(machine *m, uint64_t number)
     if (status)
         return status;
     if (number > (uint64_t)here(m))
-        return fail_at(m, here(m), "keeps a value as number %" PRIu64 ": the pickle is damaged; copy it again", number);
+        return fail_at(m, here(m), "stores a value as number %" PRIu64 ": the pickle is damaged; copy it again",
+                       number);
     size_t before = m->memo_capacity;
     ek__datum *larger = ek__with_room(m->memo, &m->memo_capacity, (size_t)number + 1, sizeof *larger);
     if (!larger)
@@ -312,7 +313,7 @@ static ek_status get(machine *m, int size)
         return status;
     if (number >= m->n_memo || m->memo[number] == UINT64_MAX)
         return fail_at(m, here(m),
-                       "takes value number %" PRIu64 ", which was never kept: the pickle is damaged; copy it again",
+                       "takes value number %" PRIu64 ", which was never stored: the pickle is damaged; copy it again",
                        number);
     return push(m, m->memo[number]);
 }
@@ -342,8 +343,8 @@ static ek_status refuse(const machine *m, unsigned code)
     int64_t at = here(m) - 1;
     if (name)
         return fail_at(m, at,
-                       "this is no memory snapshot, which holds plain data only: %s would run code of a program, "
-                       "and is not followed; give what _dump_snapshot() of torch.cuda.memory or of torch_npu wrote",
+                       "this is no memory snapshot, which contains only plain data: %s would run code and is not "
+                       "executed; give the output of _dump_snapshot() of torch.cuda.memory or of torch_npu",
                        name);
     return fail_at(m, at,
                    "0x%02x is no opcode of plain data in a pickle of protocol %d to %d; write the snapshot with "

@@ -118,7 +118,7 @@ ek_status ek__side_json_parse(char *text, size_t size, ek_origin origin, json_t 
     while (blank < size && strchr(" \t\r\n", text[blank]) && text[blank])
         blank++;
     if (blank == size)
-        return ek__fail(err, EK_ERR_INPUT, origin, "empty; was the profiler stopped before it had written the file?");
+        return ek__fail(err, EK_ERR_INPUT, origin, "empty; was the profiler stopped before writing the file?");
     quote_words(text + skip, size - skip);
     json_error_t error;
     bool no_memory;
@@ -132,7 +132,8 @@ ek_status ek__side_json_parse(char *text, size_t size, ek_origin origin, json_t 
     if (no_memory)
         return ek__no_memory(err);
     const ek_origin at = {origin.file, origin.line ? origin.line : error.line, origin.line ? 0 : error.column};
-    return ek__fail(err, EK_ERR_INPUT, at, "is no JSON: %s; the file is damaged or cut, export it again", error.text);
+    return ek__fail(err, EK_ERR_INPUT, at, "is no JSON: %s; the file is damaged or truncated, export it again",
+                    error.text);
 }
 
 /* The same of a database that is read as such a file. */
@@ -180,7 +181,7 @@ ek_status ek__side_json_read(const ek__table_in *in, json_t **out, ek_error *err
     if (!json_is_object(root)) {
         json_decref(root);
         return ek__fail(err, EK_ERR_INPUT, ((ek_origin){in->path, 1, 1}),
-                        "is no JSON object; is this %s, as the file's name says?", in->source->type);
+                        "is no JSON object; is this %s, as its file name suggests?", in->source->type);
     }
     if (!in->database)
         in->source->bytes = (int64_t)size;
