@@ -101,7 +101,7 @@ static const struct {
      "the file has no model.num_layers: it changes a recipe, which has them; give the whole configuration", false},
     {"bridge.yaml", "  micro_batch_size:", NULL, "the file has no train.micro_batch_size: it changes", false},
     {"bridge.yaml", "  global_batch_size:", NULL, "no train.global_batch_size is given", true},
-    {"bridge.yaml", "  vocab_size:", NULL, "model.vocab_size is missing, and the tokenizer's files", false},
+    {"bridge.yaml", "  vocab_size:", NULL, "model.vocab_size is missing, and the files of the tokenizer", false},
     {"bridge.yaml", "  moe_layer_freq:", "  moe_layer_freq: [0, 1, 1, 0, 0, 1, 1, 1, 1, 1, 1, 1]",
      "37:19: model.moe_layer_freq is '[0,1,1,0,0", false},
     {"bridge.yaml", "  moe_layer_freq:", "  moe_layer_freq: [0, 2]", "moe_layer_freq[1] is 2, expected", false},

@@ -158,7 +158,7 @@ static const struct {
     {SCRIPT "--deepspeed --zero_stage 2 --max_seq_len 512 --lora_dim 128\n",
      "--lora_dim is given: parameter-efficient fine-tuning", false},
     {SCRIPT "--deepspeed --zero_stage 2 --max_seq_len 512 --lora_dim 0\n",
-     "--zero_stage stands for a configuration of DeepSpeed that the program makes", true},
+     "--zero_stage refers to a configuration of DeepSpeed that the program creates", true},
     {SCRIPT "--deepspeed --zero_stage 5 --max_seq_len 512\n",
      "--zero_stage is '5', expected a whole number from 0 to 3", false},
 };

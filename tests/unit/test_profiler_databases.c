@@ -505,7 +505,7 @@ static void empty_foreign_and_false_databases_are_told(void **state)
     is_refused_alone(in_folder("empty.db"), "is empty");
     unlink(in_folder("empty.db"));
     write_bytes(in_folder("false.db"), "text\n", 5);
-    is_refused_alone(in_folder("false.db"), "is no database of SQLite, although its name says so");
+    is_refused_alone(in_folder("false.db"), "is no SQLite database, in spite of its name");
     write_bytes(in_folder("false.db"), "SQLite format 3\0 and then no more", 33);
     is_told_beside_a_good_rank("false.db", "the database is cut: it has 33 bytes, and should have 100");
     char encrypted[4096];
@@ -542,7 +542,7 @@ static void a_locked_database_is_told(void **state)
     unlink(in_folder("locked_ascend_pt/profiler_info_1.json"));
     assert_int_equal(sqlite3_open(path, &writer), SQLITE_OK);
     assert_int_equal(sqlite3_exec(writer, "BEGIN EXCLUSIVE", NULL, NULL, NULL), SQLITE_OK);
-    is_refused_alone(path, "is locked by a program that writes it; wait until that has ended, or give a copy");
+    is_refused_alone(path, "is locked by a program that writes it; wait until it has ended, or give a copy");
     ek_trace_run run;
     read_all(folder, &run);
     assert_non_null(strstr(heard.text, "is locked by a program that writes it"));

@@ -765,10 +765,10 @@ static void the_graph_of_a_folder_is_that_of_the_last_pass(void **state)
     assert_string_equal(chosen, at("graphs/rank_0/a_9.ir"));
     put_text("graphs/rank_1/a_1.ir", graph);
     assert_int_equal(ek_ir_choose_file(at("graphs"), chosen, sizeof chosen, NULL, &err), EK_ERR_INPUT);
-    assert_non_null(strstr(err.message, "holds the graphs of 2 ranks"));
+    assert_non_null(strstr(err.message, "contains the graphs of 2 ranks"));
     put_text("no graphs/readme", "some words");
     assert_int_equal(ek_ir_choose_file(at("no graphs"), chosen, sizeof chosen, NULL, &err), EK_ERR_INPUT);
-    assert_non_null(strstr(err.message, "holds no .ir file"));
+    assert_non_null(strstr(err.message, "contains no .ir file"));
     assert_int_equal(ek_ir_choose_file(at("graphs/rank_0"), chosen, 8, NULL, &err), EK_ERR_INPUT);
 }
 
