@@ -88,7 +88,7 @@ ok $? 'and those of Debian where it knows no packager'
 # The reference of the library: nothing that Doxygen warns of, and a page with the words of the header.
 if command -v doxygen >/dev/null; then
     (cd "$root" && { cat docs/Doxyfile && echo "OUTPUT_DIRECTORY = $work/reference"; } | doxygen -) >said 2>&1
-    [ ! -s said ] && grep -q 'what every pipeline stage holds at its peak' reference/html/memory_8h.html &&
+    [ ! -s said ] && grep -q 'predicts the peak memory of every pipeline stage' reference/html/memory_8h.html &&
         grep -q 'ek_memory_predict' reference/html/memory_8h.html
     ok $? "Doxygen makes a reference without a warning$(head -n 1 said)"
 else
