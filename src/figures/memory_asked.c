@@ -35,7 +35,7 @@ GETTER(relieved, text, it->possible && it->relieved[0] ? it->relieved : NULL);
 GETTER(relieved_change, real, it->possible ? it->relieved_change : NAN);
 GETTER(relieved_mb, real, it->possible ? it->relieved_mb : NAN);
 static const ek__member measures[] = {
-    {"name", GET(TEXT, measure), "the change, by itself", PAGE(1, "measure", "Setting, by itself")},
+    {"name", GET(TEXT, measure), "the change, by itself", PAGE(1, "measure", "Change, by itself")},
     {"setting", NAME(setting),
      "to paste: keys of the training file with their sections, or arguments; commas between them"},
     {"possible", FLAG(possible), "false: `why` has the reason"},

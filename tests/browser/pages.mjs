@@ -170,7 +170,7 @@ test("settings of measures are shown whole, however long", async (open) => {
     const page = await open(pages.memory.make(), { width: 1024, height: 768 });
     await go_to(page, "Memory");
     const seen = await page.evaluate(() => {
-        const part = document.querySelector('.part[aria-label^="What each measure"]');
+        const part = document.querySelector('.part[aria-label^="Saving of each setting"]');
         const at = [...part.querySelectorAll("th")].findIndex((head) => head.textContent.startsWith("Setting"));
         const names = [...part.querySelectorAll("tbody tr[aria-rowindex]")].map((row) => row.children[at].querySelector(".name"));
         return { n: names.length, cut: names.filter((name) => name.scrollHeight > name.clientHeight + 1 && getComputedStyle(name).overflow === "hidden").length,

@@ -56,7 +56,7 @@ for signal in STOP $recover; do
     wait $launched
     code=$?
     EK_MPIRUN=mpirun
-    lost="process 1 on $(uname -n) has shown no sign of life for 2 s and is left out; others did what it had"
+    lost="process 1 on $(uname -n) has shown no sign of life for 2 s and is left out; others did its work"
     [ $code = 0 ] && grep -qF "$lost" stopped.all
     ok $? "a process that gets SIG$signal is named"
     untimed <stopped.all | grep -vF "$lost" | sed 's/",$/"/' >stopped

@@ -67,13 +67,13 @@ starts() {
     "$plain" rehearse --help >help.plain && "$mpi" rehearse --help >help.mpi && cmp help.plain help.mpi
     ok "both programs have the same help"
     rehearse 1 $short --schedule 1f1b -s 4
-    [ $? = 2 ] && says 'this is one alone'
+    [ $? = 2 ] && says 'but only one runs'
     ok "one process alone is refused"
     rehearse 3 $short --schedule 1f1b -s 4
     [ $? = 2 ] && says '3 processes do not fit 4 stages: start 4'
     ok "processes that do not fit the stages are refused"
     rehearse 2 --schedule 1f1b -s 2 --uniform forward=1,backward=2
-    [ $? = 2 ] && says 'Give --payload 8MB, --no-payload'
+    [ $? = 2 ] && says 'give --payload 8MB, --no-payload'
     ok "the size of messages must be known"
     rehearse 2 $short --schedule 1f1b -s 4 --compute spin
     [ $? = 2 ] && says '--compute spin needs a process for each of 4 stages'

@@ -75,7 +75,7 @@ says err "$work/disk1/run: warning: process 1: cannot be opened" "a process with
 [ "$(grep -c '"rank": [0-9],$' out)" -ge 1 ] && [ -s out ]
 ok $? "and the other ranks are there"
 launch 3 "$mpi" trace --local run --format json >out 2>err
-says err 'was read from this file twice: give each part once, and --local only where' "shared files with --local are refused"
+says err 'was read from this file twice: give each part once, and --local only if' "shared files with --local are refused"
 
 # ---- files that one process cannot reach, damaged ones ----
 cat >blind.sh <<END
@@ -115,7 +115,7 @@ for stops in 1 3; do
     timeout 20 sh -c 'cat run/rank1.pt.trace.json >pipe'
     wait $job
     took=$(($(date +%s) - begin))
-    says err "process $stops on $(uname -n) has shown no sign of life for 2 s and is left out; others did what it had" \
+    says err "process $stops on $(uname -n) has shown no sign of life for 2 s and is left out; others did its work" \
         "process $stops, which is stopped, is named"
     [ $took -lt 30 ]
     ok $? "within the time limit"
