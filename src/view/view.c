@@ -112,7 +112,7 @@ ek_status ek__view_write_html(const ek_view *view, FILE *out, ek_error *err)
     if (ek__view_page_size == 0)
         return ek__fail(
             err, EK_ERR_INPUT, EK__NOWHERE,
-            "this build has no viewer page: request text, JSON or a picture instead, or build with -Dpage=enabled");
+            "this build has no viewer's page: request text, JSON or a picture instead, or build with -Dpage=enabled");
     fwrite(before, 1, n_before, out);
     ek_status status = write_document(view, out, err);
     if (status)

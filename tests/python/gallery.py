@@ -77,7 +77,7 @@ def parts_may_be_a_list():
 
 def published_degrees_are_found_among_the_plans():
     alike, apart = made_plan(STEP * 1.01, 0.1), made_plan(STEP * 1.01, 0.1, group=1)
-    assert 'number 2 of the 2 best plans, which prediction cannot tell' in in_one_line(run(answer([BEST, alike])))
+    assert 'number 2 of the 2 best plans, which prediction cannot distinguish' in in_one_line(run(answer([BEST, alike])))
     assert 'number 2 of the 2 best plans. ' in in_one_line(run(answer([BEST, apart])))
     assert 'are not among the 1 best plans' in in_one_line(run(answer([BEST])))
 
