@@ -38,7 +38,7 @@ class Dump:
 
     def allocate(self, size, name, place, kind="PyNativeOutput"):
         self.tick += 1
-        stack = "".join(f"File:/work/train/{file};Line:{line};Function:{function}|" for file, line, function in place)
+        stack = "".join(f"File:train/{file};Line:{line};Function:{function}|" for file, line, function in place)
         block = Block(size, kind, self.tasks[-1][0], name, stack, self.tick)
         self.used += size
         self.peak = max(self.peak, self.used)

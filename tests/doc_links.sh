@@ -1,6 +1,6 @@
 #!/bin/sh
 # Checks every link of the documents: files exist, anchors are headings of their file, images exist. Also names of
-# documents in sources, messages and recipes. Prints TAP.
+# documents in sources, messages and recipes, and that documents with tested commands are tested. Prints TAP.
 #
 #   tests/doc_links.sh
 set -u
@@ -88,9 +88,16 @@ while queue:
                 queue.append(path)
 lost = [f"{d}: no chain of links from README.md ends here" for d in documents if d not in reached and (d.startswith("docs/") or "/" not in d)]
 
+# A mark that nothing runs looks like a tested command. Chinese editions are compared with the English ones (editions.sh).
+build = open("tests/meson.build", encoding="utf-8").read()
+untested = [f"{d}: has commands marked as tested, and is not in the list of tests/meson.build" for d in documents
+            if re.search(r"^<!-- test", open(d, encoding="utf-8").read(), flags=re.M) and f"'{d}'" not in build
+            and d != "docs/tutorial.zh.md"]
+
 failed = 0
 checks = [(f"links: files and headings exist ({len(documents)} documents)", wrong if count > 100 else ["too few links were found"]),
-          ("names of documents in sources and messages are files", names), ("every document is reached from README.md", lost)]
+          ("names of documents in sources and messages are files", names), ("every document is reached from README.md", lost),
+          ("documents with tested commands are tested", untested)]
 for number, (name, problems) in enumerate(checks, 1):
     print(("not ok" if problems else "ok"), number, "-", name)
     for problem in problems[:40]:

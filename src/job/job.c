@@ -84,7 +84,7 @@ static ek_status fail_unrecognised(const ek__job_source *source, const ek_error 
     const char *near = kin_of(source);
     return near ? ek__fail(source->err, EK_ERR_INPUT, ((ek_origin){source->path, 1, 1}), "%s", near)
                 : ek__fail(source->err, EK_ERR_INPUT, ((ek_origin){source->path, 1, 1}),
-                           "is no training job that is known here; give %s", names);
+                           EK__NO_TRAINING_JOB "; give %s", names);
 }
 
 /* Defaults for fields that a reader does not set. */

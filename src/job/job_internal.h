@@ -59,6 +59,8 @@ ek_status ek__job_parse(const char *name, const char *text, size_t size, const e
  * folder. */
 ek_status ek__job_parse_file(const char *path, const char *text, size_t size, const ek_job_overrides *overrides,
                              const ek_listener *listener, ek_job *out, ek__job_step *step, ek_error *err);
+/* How the error of ek_job_read() starts for a text that no reader recognises and that is no damaged document. */
+#define EK__NO_TRAINING_JOB "is no training job that is known here"
 /* The kind of file of a text, NULL: unknown. */
 const ek__job_format *ek__job_format_of(const char *name, const char *text, size_t size);
 /* ek_job_read_part() of the contents of the file `path`. */

@@ -13,9 +13,7 @@
 #include "overview/kind.h"
 #include "overview/overview_internal.h"
 
-/* The usual hardware of a framework: Ascend for those of MindSpore, whose YAMLs the tuning guides give for it.
- */
-static const char *usual_device(ek_framework framework)
+const char *ek__overview_usual_device(ek_framework framework)
 {
     bool mindspore = framework == EK_MINDFORMERS || framework == EK_MINDFORMERS_MCORE || framework == EK_MINDSPEED;
     return mindspore ? "910B" : "H100";
@@ -87,7 +85,7 @@ static ek_status find_device(subject *s, ek_error *err)
         return EK_OK;
     if (!name && !s->f->has_layout && o->options->n_devices == 0)
         return EK_OK; /* the model is all there is to say */
-    name = name ? name : usual_device(s->job.framework);
+    name = name ? name : ek__overview_usual_device(s->job.framework);
     ek_status status = ek_device_open(name, o->options->warnings, &s->device, &s->owns_device, err);
     s->has_device = status == EK_OK;
     if (status == EK_OK && !(s->f->device = ek__pool_text(o->pool, name, strlen(name))))

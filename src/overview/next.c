@@ -158,8 +158,8 @@ static void add_lint(list *l, const char *file)
 static void of_job(list *l, const char *file)
 {
     const ek_overview_job *f = l->o->job;
-    const char *usual =
-        f->framework == EK_MEGATRON || f->framework == EK_TORCHTITAN ? " --device H100" : " --device 910B";
+    char usual[64];
+    snprintf(usual, sizeof usual, " --device %s", ek__overview_usual_device(f->framework));
     const char *device = l->device[0] ? l->device : usual;
     int64_t n = l->o->options->n_devices > 0 ? l->o->options->n_devices : f->n_devices;
     int fits = f->limit == 0 || f->fits ? 0 : 1;

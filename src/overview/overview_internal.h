@@ -31,6 +31,9 @@ bool ek__overview_is_collection(const ek_overview *overview);
  * and out->layout.
  *  @return as ek_overview_of() */
 ek_status ek__overview_job(ek__overview *o, const ek_overview_part *part, ek_error *err);
+/** The usual device of a framework: Ascend for those of MindSpore, as in their tuning guides, otherwise H100. Static.
+ */
+const char *ek__overview_usual_device(ek_framework framework);
 /** Search a layout of a job for options->n_devices: out->layout. @param job  with its memory limit. @return as
  *  ek_layout_search() */
 ek_status ek__overview_search(ek__overview *o, const ek_job *job, const ek_device *device, ek_error *err);

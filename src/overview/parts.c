@@ -12,6 +12,7 @@
 #include "base/c_locale.h"
 #include "base/error.h"
 #include "evenkeel/trace_index.h"
+#include "job/job_internal.h"
 #include "overview/kind.h"
 #include "overview/overview_internal.h"
 
@@ -146,7 +147,7 @@ static ek_status refuse(const char *path, ek_error *err)
     ek_error why;
     if (!binary && ek_job_read(path, NULL, NULL, &job, &why) == EK_OK)
         ek_job_clear(&job);
-    else if (!binary && why.line > 0 && strstr(why.message, "is no training job") == NULL) {
+    else if (!binary && why.line > 0 && strstr(why.message, EK__NO_TRAINING_JOB) == NULL) {
         if (err)
             *err = why;
         return why.status;

@@ -37,19 +37,19 @@ static void add_degrees(text *t, const ek_overview_job *f)
 {
     const struct {
         const char *name;
-        int value;
-    } degree[] = {{"data", f->data},
-                  {"tensor", f->tensor},
-                  {"context", f->context},
-                  {"pipeline", f->pipeline},
-                  {"expert", f->expert}};
+        int value, n_chunks;
+    } degree[] = {{"data", f->data, 1},
+                  {"tensor", f->tensor, 1},
+                  {"context", f->context, 1},
+                  {"pipeline", f->pipeline, f->n_chunks},
+                  {"expert", f->expert, 1}};
     bool any = false;
     for (size_t i = 0; i < sizeof degree / sizeof *degree; i++) {
         if (degree[i].value < 2)
             continue;
         add(t, "%s%s %d", any ? ", " : " (", degree[i].name, degree[i].value);
-        if (degree[i].value == f->pipeline && degree[i].name[0] == 'p' && f->n_chunks > 1)
-            add(t, " x %d chunks", f->n_chunks);
+        if (degree[i].n_chunks > 1)
+            add(t, " x %d chunks", degree[i].n_chunks);
         any = true;
     }
     add(t, "%s", any ? ")" : "");
