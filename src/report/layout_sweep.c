@@ -72,12 +72,12 @@ static const char *plus(double share)
 static void print_reasons_of(double value, const ek_layout_difference *d, FILE *out)
 {
     loss part[EK_N_STEP_PARTS];
-    int n = losses_of(d, part), named = 0;
+    int n = losses_of(d, part);
     char change[64];
     snprintf(change, sizeof change, "%s%s", plus(d->share), ek__fixed(100 * d->share, 1).text);
     fprintf(out, "%12s  %7s", ek__grouped(value).text, change);
     for (int i = 0; i < n && fabs(1000 * part[i].share) >= LEAST_TENTHS; i++)
-        fprintf(out, "%s%s %s%s", named++ ? ", " : "  ", part[i].title, plus(part[i].share),
+        fprintf(out, "%s%s %s%s", i > 0 ? ", " : "  ", part[i].title, plus(part[i].share),
                 ek__fixed(100 * part[i].share, 1).text);
     fputc('\n', out);
 }
@@ -90,7 +90,7 @@ static void print_reasons(const ek_layout_sweep *s, FILE *out)
         if (!ek_layout_sweep_difference(s, i, &d))
             continue;
         if (n++ == 0)
-            fprintf(out, "\nDevice time of a token against the first line, %%\n%12s  %7s  by part of the step\n",
+            fprintf(out, "\nDevice time of a token against the first plan, %%\n%12s  %7s  by part of the step\n",
                     title[s->what], "change");
         print_reasons_of(s->point[i].value, &d, out);
     }
